@@ -85,6 +85,14 @@ def test_a_second_run_in_a_folder_is_one_sentence_at_once(folder: Path, words: s
     assert f"out: another run is at work in this folder (process {os.getpid()} on" in said
 
 
+def test_a_second_run_of_experiments_leaves_the_folder_to_the_first(folder: Path) -> None:
+    with alone_in(folder / "out"):
+        result = call("lab", "run", "ocbr-gap", "--out", "out")
+        assert result.exit_code == 2
+        assert "out: another run is at work in this folder" in result.stderr
+        assert not (folder / "out" / "ocbr-gap").exists()
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("cell", ["0", "-1", "nan", "inf", "361"])
 @pytest.mark.parametrize("command", ["trace describe", "compare"])

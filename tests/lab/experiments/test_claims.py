@@ -63,9 +63,24 @@ def test_a_papers_number_is_not_judged_by_a_network_that_is_too_small() -> None:
     assert found.verdict == "cannot be told"
     assert found.reason.startswith("Measured with 10 brokers where the paper has 100;")
     assert found.estimate is not None
+    assert found.reason.endswith("Here it would.")
+    aside = dataclasses.replace(claim, kind="aside", least=3.0)
+    assert judge(aside, rows, {"brokers": 100}).reason.endswith("Here it would not.")
     ours = dataclasses.replace(claim, kind="ours")
     for decided, size in ((claim, 10), (ours, 100)):
         assert judge(decided, rows, {"brokers": size}).verdict == "reproduces"
+
+
+def test_what_is_lost_in_one_seed_is_not_averaged_away() -> None:
+    lost = pd.DataFrame({"seed": range(10), "lost": [500.0, 500.0, 500.0, *[0.0] * 7]})
+    claim = Claim(
+        says="", quoted="", value=lambda rows: rows.lost.sum(), most=0.0, kind="check", why="Why."
+    )
+    assert judge(claim, lost).verdict == "cannot be told"
+    strict = dataclasses.replace(claim, each_seed=True)
+    found = judge(strict, lost)
+    assert (found.verdict, found.reason) == ("does not", "In 3 of 10 seeds. Why.")
+    assert judge(strict, lost.assign(lost=0.0)).verdict == "reproduces"
 
 
 @pytest.mark.parametrize(

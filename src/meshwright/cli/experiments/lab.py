@@ -45,7 +45,12 @@ def list_experiments(*, as_json: Json = False) -> None:
 
     known = list(all_experiments().values())
     costs = [
-        {name: Order(one, name, one.scales[name].seeds).core_minutes() for name in one.scales}
+        {
+            name: Order(
+                one, name, sweep.seeds, ("a trace",) if one.needs_trace else ()
+            ).core_minutes()
+            for name, sweep in one.scales.items()
+        }
         for one in known
     ]
     answer(
@@ -68,7 +73,7 @@ def list_experiments(*, as_json: Json = False) -> None:
                 for one, cost in zip(known, costs, strict=True)
             ],
         ),
-        "Costs are core-minutes.\n",
+        "Costs are core-minutes; of experiments on traces, for each trace.\n",
         *(f"{one.name}: {one.title} ({one.shows})." for one in known),
         "\nRun some with: meshwright lab run NAME... --out results",
     )  # fmt: skip
@@ -216,7 +221,7 @@ def _tell_cost(orders: list[Order], done: list[int]) -> None:
 
 
 def _run_all(orders: list[Order], out: Path, spark: SparkChoice, again: Again) -> None:
-    from meshwright.cli.console.spark import opened_session, session_work
+    from meshwright.cli.console.spark import spark_work
     from meshwright.files.writing import make_folder, refuse_folder
     from meshwright.lab.experiments.running import run, standing
 
@@ -226,9 +231,9 @@ def _run_all(orders: list[Order], out: Path, spark: SparkChoice, again: Again) -
     _tell_cost(orders, done)
     make_folder(out)
     asked_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    with opened_session(spark) as session, session_work(session, "experiments") as work:
+    with spark_work("Experiments", spark, only_in=out) as work:
         tell = _Progress(orders, done, work.say).tell
-        run(session, orders, out, asked_at=asked_at, again=again, tell=tell)
+        run(work.session, orders, out, asked_at=asked_at, again=again, tell=tell)
 
 
 class _Progress:

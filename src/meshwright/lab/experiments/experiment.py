@@ -58,7 +58,8 @@ class Claim:
     quoted: the paper's words. value: our number, of the rows of one seed; not a number where those
     rows cannot tell. It counts as reproduced from least to most, both included; a claim without
     either compares with nothing. why: shown where it does not reproduce. over: a parameter of which
-    it compares several values.
+    it compares several values. each_seed: it must hold in every seed, not in the mean, as what was
+    lost in one is not averaged away.
 
     kind: "ours" is our method beside a paper's. These count for neither: an aside reads the paper's
     words otherwise than it defines them, a check is what must hold in any case, and a fitted number
@@ -74,6 +75,12 @@ class Claim:
     kind: Literal["paper", "ours", "aside", "check", "fitted"] = "paper"
     why: str = ""
     over: str = ""
+    each_seed: bool = False
+
+    @property
+    def compares(self) -> bool:
+        """Whether some number would speak against it."""
+        return self.least is not None or self.most is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

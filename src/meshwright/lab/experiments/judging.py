@@ -86,27 +86,51 @@ def judge(
     found = estimate(np.array(values, dtype=np.float64))
     if found is None:
         return Judgement(claim, None, "cannot be told", "This run has not the sizes it is about.")
-    if claim.least is None and claim.most is None:
+    if not claim.compares:
         return Judgement(claim, found, "cannot be told", claim.why or "The paper gives no number.")
+    outside = [value for value in values if _is_outside(claim, value)]
+    if claim.each_seed and outside:
+        seeds = f"In {len(outside)} of {counted(found.seeds, 'seed')}."
+        return Judgement(claim, found, "does not", f"{seeds} {claim.why}".rstrip())
     if too_small := _too_small(claim, rows, judged_at or {}):
-        return Judgement(claim, found, "cannot be told", too_small)
+        would = {True: " Here it would.", False: " Here it would not.", None: ""}
+        said = f"{too_small}{would[_verdict_of_mean(claim, found)]}"
+        return Judgement(claim, found, "cannot be told", said)
     if found.half_width is None:
         return Judgement(claim, found, "cannot be told", "One seed has no spread; run more.")
-    least = -inf if claim.least is None else claim.least - ROUNDING
-    most = inf if claim.most is None else claim.most + ROUNDING
+    reproduces = _verdict_of_mean(claim, found)
+    if reproduces is None:
+        more = f"The interval over {counted(found.seeds, 'seed')} reaches into both."
+        return Judgement(claim, found, "cannot be told", more)
+    return Judgement(
+        claim, found, "reproduces" if reproduces else "does not", "" if reproduces else claim.why
+    )
+
+
+def _is_outside(claim: Claim, value: float) -> bool:
+    """Whether a number is one that the claim does not allow; one that is not known is allowed."""
+    least, most = _bounds(claim)
+    return value < least or value > most
+
+
+def _verdict_of_mean(claim: Claim, found: Estimate) -> bool | None:
+    """Whether a mean is what a claim allows, with its whole interval; None where it may be both."""
+    least, most = _bounds(claim)
     if least <= found.low and found.high <= most:
-        return Judgement(claim, found, "reproduces", "")
-    if found.high < least or most < found.low:
-        return Judgement(claim, found, "does not", claim.why)
-    more = f"The interval over {counted(found.seeds, 'seed')} reaches into both."
-    return Judgement(claim, found, "cannot be told", more)
+        return True
+    return False if found.high < least or most < found.low else None
+
+
+def _bounds(claim: Claim) -> tuple[float, float]:
+    least = -inf if claim.least is None else claim.least - ROUNDING
+    return least, inf if claim.most is None else claim.most + ROUNDING
 
 
 def _too_small(claim: Claim, rows: pd.DataFrame, judged_at: Mapping[str, float]) -> str:
-    """Why a paper's number is not judged by what was measured; "" if it is."""
+    """Why a paper's words are not judged by what was measured; "" if they are."""
     for name, size in judged_at.items():
         largest = rows[name].max()
-        if claim.kind == "paper" and largest < size:
+        if claim.kind in {"paper", "aside"} and largest < size:
             return (
                 f"Measured with {largest:,g} {name} where the paper has {size:,g}; smaller "
                 "networks were seen to answer otherwise."

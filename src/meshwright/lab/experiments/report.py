@@ -117,12 +117,17 @@ def _verdict_word(judgement: Judgement) -> str:
 
 
 def _summary(found: list[Finding]) -> str:
-    counts = {verdict: sum(1 for _ in judged(found, "paper", verdict)) for verdict in VERDICTS}
+    counts = {
+        verdict: sum(told.judgement.claim.compares for _, told in judged(found, "paper", verdict))
+        for verdict in VERDICTS
+    }
     better = sum(1 for _ in judged(found, "ours", "reproduces"))
     kinds = [(one, each.judgement.claim) for one in found for each in one.claims]
-    ours = sum(1 for _, claim in kinds if claim.kind == "ours")
+    ours = sum(claim.compares for _, claim in kinds if claim.kind == "ours")
     printed = {
-        (one.experiment.paper, claim.quoted) for one, claim in kinds if claim.kind == "paper"
+        (one.experiment.paper, claim.quoted)
+        for one, claim in kinds
+        if claim.kind == "paper" and claim.compares
     }
     return (
         f"{counted(sum(counts.values()), 'comparison')} with "
@@ -177,7 +182,7 @@ def _table(claims: Sequence[Told], names: Sequence[str] | None = None) -> str:
 
 def _accepted(claim: Claim) -> str:
     """Which numbers count as reproduced, or as better."""
-    if claim.least is None and claim.most is None:
+    if not claim.compares:
         return "-"
     least, most = (_limit(one) for one in (claim.least, claim.most))
     if not most:

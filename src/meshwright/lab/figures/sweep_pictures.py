@@ -85,6 +85,8 @@ def _draw_panel(axes: Axes, plot: Plot, rows: pd.DataFrame, lines: Sequence[Any]
                         ha="right")  # fmt: skip
     if plot.log_x and is_number:
         axes.set_xscale("log")
+        axes.set_xticks(list(places), [f"{value:g}" for value in places])
+        axes.minorticks_off()
     if plot.log_y:
         axes.set_yscale("log")
     elif rows[plot.y].min() >= 0:

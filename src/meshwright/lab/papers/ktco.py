@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -87,12 +88,24 @@ def trend(design: str, over: str, **where: Any) -> Value:
     return value
 
 
-def k_for_a_cycle(popularity: str) -> Value:
-    """The largest k for which HararyPT has no more links than CyclePT, all workloads together."""
+# Up to which k HararyPT has fewer links than CyclePT, in the paper's words. With our rate of expo,
+# which the paper does not give, it comes out as printed; with half of it, it would not.
+HELD_AT_A_CYCLES_COST = (("expo", 12), ("zipf", 7), ("unif", 5))
+
+
+def k_for_a_cycle(popularity: str, *, without_gap: bool = False) -> Value:
+    """The largest k for which HararyPT has no more links than CyclePT, all workloads together.
+
+    without_gap: the largest of which no smaller one has more.
+    """
 
     def value(rows: pd.DataFrame) -> float:
         limit = degree(rows, "cycle", popularity=popularity)
-        held = [k for k in HARARY_KS if degree(rows, "harary", k, popularity=popularity) <= limit]
+
+        def holds(k: int) -> bool:
+            return degree(rows, "harary", k, popularity=popularity) <= limit
+
+        held = takewhile(holds, HARARY_KS) if without_gap else filter(holds, HARARY_KS)
         return float(max(held, default=1))
 
     return value
@@ -268,9 +281,22 @@ NODE_CLAIMS = (
             value=k_for_a_cycle(law),
             least=float(k),
             most=float(k),
+            kind="fitted" if law == "expo" else "paper",
             why=ODD_K,
         )
-        for law, k in (("expo", 12), ("zipf", 7), ("unif", 5))
+        for law, k in HELD_AT_A_CYCLES_COST
+    ),
+    *(
+        Claim(
+            says=f"the largest k up to which every k has fewer links than CyclePT's 2TCO, {law}",
+            quoted=f"{k}",
+            value=k_for_a_cycle(law, without_gap=True),
+            least=float(k),
+            most=float(k),
+            kind="aside",
+            why=ODD_K,
+        )
+        for law, k in HELD_AT_A_CYCLES_COST
     ),
 )
 
@@ -478,6 +504,7 @@ BEST_CLAIMS = (
         quoted="-",
         value=lambda rows: float(rows[rows["design"] == "best"]["topics_failing"].sum()),
         most=0.0,
+        each_seed=True,
         kind="check",
     ),
 )  # fmt: skip
@@ -501,6 +528,7 @@ KILLED_CLAIMS = (
         quoted="topic-connectivity still holds as long as fewer than k nodes fail",
         value=cuts("topics_cut_worst", holds=True),
         most=0.0,
+        each_seed=True,
     ),
     Claim(
         says="topics that as many deaths can cut, designs that do not hold as much",
@@ -519,6 +547,7 @@ def _claims_at_once(how: str) -> tuple[Claim, ...]:
             quoted="topic-connectivity still holds as long as fewer than k nodes fail",
             value=cuts("topics_cut_at_once", holds=True),
             most=0.0,
+            each_seed=True,
         ),
         Claim(
             says=f"topics cut right after as many died, designs that do not hold as much, {how}",
@@ -534,6 +563,7 @@ def _claims_at_once(how: str) -> tuple[Claim, ...]:
                 (rows["topics_cut_at_once"] - rows["topics_cut_by_links"]).abs().sum()
             ),
             most=0.0,
+            each_seed=True,
             kind="check",
             why=(
                 "Where as many die as k, also most of those may be dead who keep who wants a topic."
@@ -550,6 +580,7 @@ SIMULATED_CLAIMS = (
         quoted="-",
         value=lambda rows: float(rows[rows["killed"] == 1]["topics_cut_mended"].sum()),
         most=0.0,
+        each_seed=True,
         kind="check",
     ),
     Claim(
@@ -557,6 +588,7 @@ SIMULATED_CLAIMS = (
         quoted="-",
         value=lambda rows: float(rows[rows["killed"] == 2]["topics_cut_mended"].sum()),
         most=0.0,
+        each_seed=True,
         kind="check",
         why=(
             "Links are mended, but who wants a topic is kept by 2 k - 1 brokers, at least three, "

@@ -497,6 +497,7 @@ LIVE = Experiment(
             quoted=NO_NUMBER,
             value=lambda rows: float(rows["violations"].sum()),
             most=0.0,
+            each_seed=True,
             kind="check",
         ),
     ),

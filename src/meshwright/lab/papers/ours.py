@@ -95,6 +95,7 @@ SWITCH = Experiment(
             quoted=NO_NUMBER,
             value=mean_of("violations"),
             most=0.0,
+            each_seed=True,
             kind="check",
         ),
     ),
