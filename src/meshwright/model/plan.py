@@ -47,6 +47,7 @@ class ClientMove(msgspec.Struct, frozen=True, gc=False):
 class PlanCost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Predicted cost over the horizon; cost = external overhead + delay weight * delay.
 
+    Where publishers have places and the method knows them, it has ways in to topics' roots besides.
     delay: in hops; where delays are known, a hop counts as its delay over that of the mean hop, and
     delay_ms is the mean of a delivery from publisher's to interested broker.
     missed: deliveries that the overlay does not make. newly_made: the part of `after` that comes

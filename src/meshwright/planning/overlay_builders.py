@@ -26,7 +26,7 @@ from meshwright.planning.adaptation.plan import adapt
 from meshwright.planning.adaptation.rounds import AdaptationRules
 from meshwright.planning.adaptation.search import SearchRules
 from meshwright.planning.adaptation.values import Traffic
-from meshwright.planning.arrangement.methods import arrangement_method
+from meshwright.planning.arrangement.methods import arrangement_method, counts_ways_in
 from meshwright.planning.arrangement.problem import arrangement_problem, hash_positions
 from meshwright.planning.arrangement.search import new_search
 from meshwright.planning.arrangement.seats import arranged_overlay
@@ -51,7 +51,8 @@ def on_key_geometry(
     geometry = key_geometry(shape, count, identifiers=None, linked=None, **geometry_params)
     positions = hash_positions(snapshot.brokers)
     if arrangement != "hash":
-        problem = arrangement_problem(snapshot, geometry, delay_weight)
+        with_ways_in = counts_ways_in(arrangement)
+        problem = arrangement_problem(snapshot, geometry, delay_weight, with_ways_in=with_ways_in)
         search = new_search(problem, positions, seed=search_seed(rng), net=False)
         positions = arrangement_method(arrangement)(search).target
     if neighbours == NEAREST:

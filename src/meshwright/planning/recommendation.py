@@ -8,7 +8,6 @@ than chance explains is a tie.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -201,9 +200,11 @@ def nothing_fits(wish: Wish) -> str:
 
 
 def _seed_noise(one: Sequence[float], other: Sequence[float]) -> float:
-    """By how much two prices may differ because of the seed alone."""
-    variances = [statistics.variance(prices) for prices in (one, other) if len(prices) > 1]
-    return NOISE_DEVIATIONS * float(np.sqrt(sum(variances)))
+    """How much dearer one may be than the other, and be the cheaper one with other seeds.
+
+    The prices of each with some seeds, its own first.
+    """
+    return one[0] - min(one) + max(other) - other[0]
 
 
 class Standing(NamedTuple):

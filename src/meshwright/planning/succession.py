@@ -28,6 +28,7 @@ from meshwright.planning.adaptation.search import SearchRules
 from meshwright.planning.adaptation.values import Traffic
 from meshwright.planning.arrangement.break_even import break_even
 from meshwright.planning.arrangement.change_messages import change_messages
+from meshwright.planning.arrangement.methods import counts_ways_in
 from meshwright.planning.arrangement.plan import arrange
 from meshwright.planning.arrangement.reconfiguration import RECONFIGURABILITY_BETA
 from meshwright.planning.designs import build_overlay
@@ -89,6 +90,11 @@ def follow(
     return replace(found, reconfiguration_messages=found.reconfiguration_messages + changes)
 
 
+def plans_ways_in(name: str) -> bool:
+    """Whether a design's plans look at where publications enter."""
+    return name != NOW and counts_ways_in(str(design(name).given.get("arrangement", "")))
+
+
 def _followed(
     name: str,
     former: Successor | None,
@@ -105,7 +111,16 @@ def _followed(
         plan = _arranged(name, before, snapshot, rules, seed + number)
         sent = change_messages(plan.source, plan.target, snapshot).total
         found = _planned(plan, snapshot, rules, number, float(sent))
-        return found if plan.moved else replace(found, pays_from=_pays_from(plan, snapshot, rules))
+        if plan.moved or not snapshot.publications.any():
+            return found
+        pays_from = break_even(
+            plan.target,
+            snapshot,
+            delay_weight=rules.delay_weight,
+            beta=rules.beta,
+            with_ways_in=plans_ways_in(name),
+        )
+        return replace(found, pays_from=pays_from)
     if row.adaptation != "none":
         plan = _adapted(name, before, snapshot, seed + number)
         return _planned(plan, snapshot, rules, number, plan.reconfiguration_cost)
@@ -114,13 +129,6 @@ def _followed(
     else:
         overlay, reason = before, "This design never changes."
     return _successor(overlay, former, snapshot, rules, reason)
-
-
-def _pays_from(plan: Plan, snapshot: Snapshot, rules: EpochRules) -> float | None:
-    if not snapshot.publications.any():
-        return None
-    weight, beta = rules.delay_weight, rules.beta
-    return break_even(plan.target, snapshot, delay_weight=weight, beta=beta)
 
 
 def _linked(

@@ -405,25 +405,26 @@ class _Replay:
         names, timeline, brokers = replay_schema, found.timeline, found.brokers
         rules = msgspec.structs.replace(self.parameters.overlay.rules(), today=self.today)
         world = {"timeline": timeline, "placements": found.placements, "brokers": _told(brokers)}
+        entries = [names.ENTRIES.name] if names.ENTRIES.name in self.kept else []
         self._keep(
             names.OVERLAYS,
-            lambda snapshots: overlays(
+            lambda snapshots, entries=None: overlays(
                 snapshots,
                 brokers,
                 found.designs,
                 rules,
                 placements=found.placements,
-                epoch_count=timeline.epoch_count,
+                timeline=timeline,
                 seed=self.parameters.seed,
+                entries=entries,
             ),
-            [names.SNAPSHOTS.name],
+            [names.SNAPSHOTS.name, *entries],
             **world,
             designs=found.designs,
             rules=rules,
             seed=self.parameters.seed,
         )
         inputs = [names.BROKER_SPANS, names.BROKER_CHANGES, names.RATES, names.OVERLAYS]
-        inputs += [names.ENTRIES] if names.ENTRIES.name in self.kept else []
         self._keep(
             names.REPLAYED,
             lambda *frames: replayed(
@@ -433,7 +434,7 @@ class _Replay:
                 placements=found.placements,
                 topics_at_once=self.parameters.work.topics_at_once,
             ),
-            [table.name for table in inputs],
+            [*(table.name for table in inputs), *entries],
             **world,
         )
         self._keep_comparison(found)

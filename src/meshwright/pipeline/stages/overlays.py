@@ -8,16 +8,21 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from meshwright.model.identifiers import TopicName
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.replay_schema import OVERLAYS
-from meshwright.model.snapshot import Snapshot
+from meshwright.model.snapshot import Float64Array, Snapshot
+from meshwright.pipeline.stages.replay_units import ANYWHERE
 from meshwright.pipeline.tables.brokers import Brokers
 from meshwright.pipeline.tables.frames import arrow_table, conform, spark_schema
-from meshwright.planning.succession import EpochRules, Successor, follow
+from meshwright.pipeline.tables.timeline import Timeline
+from meshwright.planning.succession import EpochRules, Successor, follow, plans_ways_in
+
+ENTERED_TYPE = "array<struct<host: int, amount: bigint>>"
 
 
 def overlays(
@@ -27,17 +32,19 @@ def overlays(
     rules: EpochRules,
     *,
     placements: Sequence[str],
-    epoch_count: int,
+    timeline: Timeline,
     seed: int,
+    entries: DataFrame | None = None,
 ) -> DataFrame:
     """OVERLAYS: each epoch's from the one before, so that a chain is one task and chains are many.
 
-    One epoch of one placement must fit a machine, as planning has it in memory.
+    One epoch of one placement must fit a machine, as planning has it in memory. entries: ENTRIES;
+    who plans ways in expects them as they were in the epoch before.
     """
     chains = [(placement, design) for placement in placements for design in designs]
     numbers = {chain: number for number, chain in enumerate(chains)}
     planned = (
-        _packed(snapshots, brokers, placements, epoch_count)
+        _packed(snapshots, _entered(entries, brokers, timeline), brokers, placements, timeline)
         .withColumn("design", sf.explode(sf.array(*(sf.lit(design) for design in designs))))
         # A task for each chain: hashing would put some together and leave cores idle.
         .repartitionById(len(chains), _chain_number(numbers))
@@ -47,10 +54,32 @@ def overlays(
     return conform(planned, OVERLAYS)
 
 
+def _entered(entries: DataFrame | None, brokers: Brokers, timeline: Timeline) -> DataFrame | None:
+    """placement, epoch, topic, entered: hosts and amounts of the epoch before."""
+    if entries is None:
+        return None
+    return (
+        brokers.numbered(entries, "known", how="left")
+        .withColumn("host", sf.coalesce("known", sf.lit(ANYWHERE)))
+        .withColumn("epoch", timeline.epoch_of(sf.col("slot")) + 1)
+        .groupBy("placement", "epoch", "topic", "host")
+        .agg(sf.sum("publications").alias("amount"))
+        .groupBy("placement", "epoch", "topic")
+        .agg(sf.collect_list(sf.struct("host", "amount")).alias("entered"))
+    )
+
+
 def _packed(
-    snapshots: DataFrame, brokers: Brokers, placements: Sequence[str], epoch_count: int
+    snapshots: DataFrame,
+    entered: DataFrame | None,
+    brokers: Brokers,
+    placements: Sequence[str],
+    timeline: Timeline,
 ) -> DataFrame:
-    """placement, epoch, topics: a row an epoch, with who wants each; none where nobody does."""
+    """placement, epoch, topics: a row an epoch, with who wants each; none where nobody does.
+
+    Topics that nobody wants and that were published are among them where it is known where.
+    """
     topics = (
         brokers.numbered(snapshots, "member")
         .groupBy("placement", "epoch", "topic")
@@ -58,19 +87,30 @@ def _packed(
             sf.array_sort(sf.collect_list("member")).alias("members"),
             sf.max("publications").alias("publications"),
         )
-        .groupBy("placement", "epoch")
-        .agg(
-            sf.array_sort(sf.collect_list(sf.struct("topic", "publications", "members"))).alias(
-                "topics"
-            )
+    )
+    if entered is None:
+        topics = topics.withColumn("entered", sf.lit(None).cast(ENTERED_TYPE))
+    else:
+        amount = sf.aggregate(
+            "entered", sf.lit(0).cast("bigint"), lambda sum_, one: sum_ + one.amount
         )
+        topics = (
+            topics.join(entered, on=["placement", "epoch", "topic"], how="full")
+            .withColumn("members", sf.coalesce("members", sf.array().cast("array<int>")))
+            .withColumn("publications", sf.coalesce("publications", amount.cast("double")))
+            .where(sf.col("epoch") < timeline.epoch_count)
+        )
+    packed = topics.groupBy("placement", "epoch").agg(
+        sf.array_sort(
+            sf.collect_list(sf.struct("topic", "publications", "members", "entered"))
+        ).alias("topics")
     )
     session = snapshots.sparkSession
     every = session.createDataFrame(
-        [(placement, epoch) for placement in placements for epoch in range(epoch_count)],
+        [(placement, epoch) for placement in placements for epoch in range(timeline.epoch_count)],
         "placement string, epoch long",
     )
-    return every.join(topics, on=["placement", "epoch"], how="left")
+    return every.join(packed, on=["placement", "epoch"], how="left")
 
 
 def _chain_number(numbers: dict[tuple[str, str], int]) -> Column:
@@ -97,19 +137,25 @@ def _planner(
                 if here != chain:
                     chain, former = here, None
                 epoch = row["epoch"].as_py()
-                snapshot = _snapshot(row["topics"], brokers)
+                snapshot = _snapshot(row["topics"], brokers, with_ways_in=plans_ways_in(here[1]))
                 former = follow(here[1], former, snapshot, rules, seed=seed)
                 yield from arrow_table(OVERLAYS, [overlay_row(*here, epoch, former)]).to_batches()
 
     return plan
 
 
-def _snapshot(topics: Any, brokers: Brokers) -> Snapshot:
-    """The arrays of one epoch; topics: a list of topic, publications and members."""
+def _snapshot(topics: Any, brokers: Brokers, *, with_ways_in: bool) -> Snapshot:
+    """The arrays of one epoch; topics: a list of what _packed has of each.
+
+    with_ways_in: publications that nobody wants count too, as they enter all the same.
+    """
     packed = topics.values if topics.is_valid else pa.array([], type=topics.type.value_type)
+    if not with_ways_in:
+        packed = packed.filter(pc.greater(pc.list_value_length(packed.field("members")), 0))
     members = packed.field("members")
     counts = members.value_lengths().to_numpy(zero_copy_only=False)
     names = packed.field("topic").to_pylist()
+    publications = packed.field("publications").to_numpy().astype(np.float64)
     return Snapshot(
         brokers=brokers.names,
         topics=tuple(TopicName(name) for name in names),
@@ -119,10 +165,30 @@ def _snapshot(topics: Any, brokers: Brokers) -> Snapshot:
             brokers.count,
             len(names),
         ),
-        publications=packed.field("publications").to_numpy().astype(np.float64),
+        publications=publications,
         delays_ms=brokers.delays_ms,
         coordinates=brokers.coordinates,
+        publishers=_publishers(packed.field("entered"), publications, brokers.count)
+        if with_ways_in
+        else None,
     )
+
+
+def _publishers(entered: Any, publications: Float64Array, broker_count: int) -> Float64Array | None:
+    """What is expected, shared out as it entered before; None if that is not known of any topic."""
+    counts = entered.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    columns = np.repeat(np.arange(len(counts)), counts.astype(np.int64))
+    hosts, amounts = (entered.flatten().field(name).to_numpy() for name in ("host", "amount"))
+    is_known = hosts != ANYWHERE
+    if not is_known.any():
+        return None
+    shares = np.zeros((broker_count, len(counts)), dtype=np.float64)
+    np.add.at(shares, (hosts[is_known], columns[is_known]), amounts[is_known])
+    totals = np.bincount(columns, weights=amounts, minlength=len(counts))
+    totals[totals == 0.0] = 1.0
+    shares += (totals - shares.sum(axis=0)) / broker_count
+    shares *= publications / totals
+    return shares
 
 
 def overlay_row(placement: str, design: str, epoch: int, found: Successor) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def paying_share(
     if not expected:
         return None
     ring = build_overlay(RING, snapshot, rng=np.random.default_rng(0))
-    needed = break_even(ring, snapshot, delay_weight=delay_weight, beta=beta)
+    needed = break_even(ring, snapshot, delay_weight=delay_weight, beta=beta, with_ways_in=True)
     return None if needed is None else needed / expected
 
 
@@ -41,6 +41,7 @@ def break_even(
     *,
     delay_weight: float = 1.0,
     beta: float = RECONFIGURABILITY_BETA,
+    with_ways_in: bool = False,
 ) -> float | None:
     """Publications of a topic, on average, from which on a move pays; None if none ever does.
 
@@ -49,7 +50,7 @@ def break_even(
     arrangements saves its price, and the test before planning lets it through.
     """
     geometry, start = read_seats(overlay, snapshot, design(overlay.design).geometry)
-    problem = arrangement_problem(snapshot, geometry, delay_weight)
+    problem = arrangement_problem(snapshot, geometry, delay_weight, with_ways_in=with_ways_in)
     path = ssbr_greedy(new_search(problem, start))
     gains = path.costs[0] - path.costs[1:]
     if len(gains) == 0 or gains.max() <= 0.0:

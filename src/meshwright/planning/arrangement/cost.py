@@ -21,17 +21,19 @@ class ArrangementCost:
     overhead_internal: messages received by members. overhead_external: messages received by
     unrelated relays. The root of a topic receives no message of its own tree, in neither count.
     delay: hops from the root to each member; where delays are known, a hop counts as its delay over
-    that of the mean hop.
+    that of the mean hop. ways_in: messages to the roots and what members wait for them, where the
+    problem counts them; it is none of the paper's.
     """
 
     overhead_internal: float
     overhead_external: float
     delay: float
     delay_weight: float
+    ways_in: float = 0.0
 
     @property
     def total(self) -> float:
-        return self.overhead_external + self.delay_weight * self.delay
+        return self.overhead_external + self.delay_weight * self.delay + self.ways_in
 
 
 def arrangement_cost(problem: Problem, positions: Int32Array) -> ArrangementCost:
@@ -44,6 +46,7 @@ def arrangement_cost(problem: Problem, positions: Int32Array) -> ArrangementCost
         overhead_external=float(np.sum(_seating(problem, positions).relay_costs)),
         delay=float(np.sum(_delays(problem, positions))),
         delay_weight=problem.delay_weight,
+        ways_in=float(np.sum(_ways_in(problem, positions))),
     )
 
 
@@ -53,8 +56,15 @@ def broker_costs(problem: Problem, positions: Int32Array) -> Float64Array:
     [DYNATOPS, eq. 7-9]
     """
     relay_costs = _seating(problem, positions).relay_costs[positions]
-    broker_costs: Float64Array = relay_costs + problem.delay_weight * _delays(problem, positions)
+    delays = problem.delay_weight * _delays(problem, positions)
+    broker_costs: Float64Array = relay_costs + delays + _ways_in(problem, positions)
     return broker_costs
+
+
+def _ways_in(problem: Problem, positions: Int32Array) -> Float64Array:
+    """Of what enters at each broker: (broker,)."""
+    ways_in: Float64Array = problem.entry_costs[np.arange(len(positions)), positions]
+    return ways_in
 
 
 def _delays(problem: Problem, positions: Int32Array) -> Float64Array:

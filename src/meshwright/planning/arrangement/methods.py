@@ -12,13 +12,19 @@ from meshwright.planning.arrangement.search import Search
 
 Method = Callable[[Search], SwapPath]
 
+OURS = "best"
 METHODS: dict[str, Method] = {
     "hash": hashed,
     "lsap": lsap,
     "ssbr-greedy": ssbr_greedy,
     "dynatops-greedy": dynatops_greedy,
-    "best": best,
+    OURS: best,
 }
+
+
+def counts_ways_in(method: str) -> bool:
+    """Whether a method lowers what ways in cost, too; those of the paper do not know them."""
+    return method == OURS
 
 
 def arrangement_method(name: str) -> Method:

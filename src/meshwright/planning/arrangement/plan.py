@@ -12,7 +12,7 @@ from meshwright.model.snapshot import Snapshot
 from meshwright.model.wording import amount, counted
 from meshwright.overlays.key_geometries import key_geometry
 from meshwright.planning.arrangement.cost import ArrangementCost, arrangement_cost
-from meshwright.planning.arrangement.methods import arrangement_method
+from meshwright.planning.arrangement.methods import arrangement_method, counts_ways_in
 from meshwright.planning.arrangement.paths import SwapPath, path_towards, swap_path
 from meshwright.planning.arrangement.problem import Problem, arrangement_problem, hash_positions
 from meshwright.planning.arrangement.reconfiguration import (
@@ -45,7 +45,8 @@ def arrange(
     choose = arrangement_method(method)
     source = source or _hashed(snapshot, name)
     geometry, start = read_seats(source, snapshot, design(name).geometry)
-    problem = arrangement_problem(snapshot, geometry, delay_weight)
+    with_ways_in = counts_ways_in(method)
+    problem = arrangement_problem(snapshot, geometry, delay_weight, with_ways_in=with_ways_in)
     search = new_search(problem, start, seed=seed, net=net)
     before = arrangement_cost(problem, start)
     if reconfigurability_beta is not None and not is_reconfigurable(
@@ -67,10 +68,11 @@ def arrange_towards(source: Overlay, target: Overlay, snapshot: Snapshot, weight
     """The plan of swaps from one arrangement to another on the same positions."""
     geometry, start = read_seats(source, snapshot, design(source.design).geometry)
     seats = read_seats(target, snapshot, geometry.name)[1]
-    problem = arrangement_problem(snapshot, geometry, weight)
+    method = str(target.params.get("arrangement", "hash"))
+    with_ways_in = counts_ways_in(method)
+    problem = arrangement_problem(snapshot, geometry, weight, with_ways_in=with_ways_in)
     path = path_towards(new_search(problem, start).tables, start, seats)
     costs = arrangement_cost(problem, start), arrangement_cost(problem, seats)
-    method = str(target.params.get("arrangement", "hash"))
     return _plan(source, target, snapshot, path, costs=costs, method=method)
 
 

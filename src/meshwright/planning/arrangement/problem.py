@@ -16,6 +16,7 @@ from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.overlays.geometry import KeyGeometry
 from meshwright.overlays.key_geometries import NEAREST
 from meshwright.overlays.key_geometries import roots as topic_roots
+from meshwright.planning.evaluation.publishers import publisher_weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +26,9 @@ class Problem:
     roots: the position that owns each topic, (topic,). delay_costs: hops from the roots of a
     broker's topics to a position, summed over their publications, (broker, position). hop_costs:
     what a hop from one broker to another counts where delays are known, one in the mean,
-    (broker, broker); else empty, and every hop counts one.
+    (broker, broker); else empty, and every hop counts one. entry_costs: what publications that
+    enter at a broker take to the roots of their topics, (broker, position); 0 where it is not asked
+    for, or where publishers may be anywhere and every arrangement has the same.
     """
 
     snapshot: Snapshot
@@ -34,11 +37,13 @@ class Problem:
     roots: Int32Array
     delay_costs: Float64Array
     hop_costs: Float64Array
+    entry_costs: Float64Array
 
     def __post_init__(self) -> None:
         self.hop_costs.setflags(write=False)
         self.roots.setflags(write=False)
         self.delay_costs.setflags(write=False)
+        self.entry_costs.setflags(write=False)
 
     @property
     def knows_delays(self) -> bool:
@@ -55,9 +60,16 @@ class Problem:
 
 
 def arrangement_problem(
-    snapshot: Snapshot, geometry: KeyGeometry, delay_weight: float = 1.0
+    snapshot: Snapshot,
+    geometry: KeyGeometry,
+    delay_weight: float = 1.0,
+    *,
+    with_ways_in: bool = False,
 ) -> Problem:
-    """The problem of a snapshot on a geometry with one position for each broker."""
+    """The problem of a snapshot on a geometry with one position for each broker.
+
+    with_ways_in: the cost is not the paper's alone, which begins at the roots of topics.
+    """
     if len(snapshot.brokers) != geometry.position_count:
         raise CallerError(
             f"{len(snapshot.brokers)} brokers cannot take {geometry.position_count} positions; "
@@ -74,8 +86,14 @@ def arrangement_problem(
         )
     roots = topic_roots(geometry, snapshot.topics)
     delay_costs = _delay_costs(snapshot, geometry, roots)
-    hop_costs = _hop_costs(snapshot)
-    return Problem(snapshot, geometry, float(delay_weight), roots, delay_costs, hop_costs)
+    weights = publisher_weights(snapshot) if with_ways_in else None
+    entry_costs = np.zeros_like(delay_costs)
+    if weights is not None:
+        entry_costs = _entry_costs(snapshot, geometry, roots, weights, delay_weight)
+    return Problem(
+        snapshot, geometry, float(delay_weight), roots, delay_costs, _hop_costs(snapshot),
+        entry_costs,
+    )  # fmt: skip
 
 
 def hash_positions(brokers: tuple[BrokerName, ...]) -> Int32Array:
@@ -83,6 +101,26 @@ def hash_positions(brokers: tuple[BrokerName, ...]) -> Int32Array:
     positions = np.empty(len(brokers), dtype=np.int32)
     positions[hash_order(brokers)] = np.arange(len(brokers), dtype=np.int32)
     return positions
+
+
+def _entry_costs(
+    snapshot: Snapshot,
+    geometry: KeyGeometry,
+    roots: Int32Array,
+    weights: Float64Array,
+    delay_weight: float,
+) -> Float64Array:
+    """A hop on the way in is a message, and all who want the topic wait for it."""
+    waiting = 1.0 + delay_weight * snapshot.interests.transposed().counts()
+    used_roots, trees = np.unique(roots, return_inverse=True)
+    order = np.argsort(trees, kind="stable")
+    begins = np.searchsorted(trees[order], np.arange(len(used_roots)))
+    each = weights * (snapshot.publications * waiting / len(weights))
+    sent = np.add.reduceat(each[:, order], begins, axis=1)
+    grows_down = geometry.tree_direction == "root_to_member"
+    hops = geometry.hops[:, used_roots] if grows_down else geometry.hops.T[:, used_roots]
+    entry_costs: Float64Array = sent @ hops.T.astype(np.float64)
+    return entry_costs
 
 
 def _hop_costs(snapshot: Snapshot) -> Float64Array:

@@ -76,9 +76,9 @@ def search_tables(problem: Problem) -> Tables:
         descents=descents,
         places=places,
         sizes=sizes,
-        assignment_costs=np.zeros_like(problem.delay_costs)
+        assignment_costs=problem.entry_costs
         if problem.knows_delays
-        else problem.delay_weight * problem.delay_costs,
+        else problem.delay_weight * problem.delay_costs + problem.entry_costs,
     )
     return _frozen(tables)
 
