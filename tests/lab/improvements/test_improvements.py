@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from meshwright.lab.improvements.advising import measure_advice
 from meshwright.lab.improvements.arranging import METHODS, measure_arrangement
 from meshwright.lab.improvements.placing import changed_wants, drawn_wants, measure_placement
 from meshwright.lab.improvements.recommending import measure_recommendation
@@ -57,3 +58,13 @@ def test_what_is_recommended_is_never_cheaper_than_the_winner() -> None:
         )
         assert not found["dearer"] < 0.0
         assert found["is_winner"] == (found["chosen"] == found["winner"])
+
+
+def test_advice_is_judged_by_a_replay_of_what_came_after() -> None:
+    found = measure_advice(seed=1, pattern="multimodal", users=80, brokers=6, topics=24, hours=10)
+    assert found == measure_advice(
+        seed=1, pattern="multimodal", users=80, brokers=6, topics=24, hours=10
+    )
+    assert found["dearer"] >= 0.0
+    assert (found["dearer"] == 0.0) == (found["chosen"] == found["winner"])
+    assert found["median_dearer"] > found["dearer"]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from meshwright.lab.experiments.experiment import Claim, Experiment, Plot, Sweep
 from meshwright.lab.experiments.values import mean_of, ratio
+from meshwright.lab.improvements.advising import measure_advice
 from meshwright.lab.improvements.arranging import measure_arrangement
 from meshwright.lab.improvements.placing import measure_placement
 from meshwright.lab.improvements.recommending import POPULARITIES, measure_recommendation
 from meshwright.lab.improvements.switching import measure_switch
+from meshwright.pipeline.generators.parameters import PatternName
 
 PAPER = "ours"
 NO_NUMBER = "-"
@@ -387,4 +391,68 @@ RECOMMENDATION = Experiment(
     ),
 )
 
-EXPERIMENTS: tuple[Experiment, ...] = (SWITCH, ARRANGEMENT, PLACEMENT, RECOMMENDATION)
+ADVICE = Experiment(
+    name="ours-advice",
+    paper=PAPER,
+    title="What `compare` advises, beside an exhaustive replay of what came after",
+    shows="how often the line that a comparison advises wins the replay of the second half",
+    measure=measure_advice,
+    scales={
+        "small": Sweep(
+            grid={"pattern": get_args(PatternName), "publications_per_hour": (1.0, 30.0)},
+            seeds=10,
+            task_cpu_s=1.5,
+        ),
+        "paper": Sweep(
+            grid={
+                "pattern": get_args(PatternName),
+                "publications_per_hour": (1.0, 30.0),
+                "changes_per_hour": (0.025, 0.1, 0.4),
+                "users": (5000,),
+                "brokers": (50,),
+                "topics": (200,),
+            },
+            seeds=20,
+            task_cpu_s=20.0,
+        ),
+    },
+    plots=(
+        Plot(
+            name="ours-advice",
+            title="How much dearer what is advised is than the winner",
+            x="publications_per_hour",
+            y="dearer",
+            x_label="publications of a topic in an hour",
+            y_label="dearer, %",
+            series="pattern",
+            log_x=True,
+        ),
+    ),
+    claims=(
+        Claim(
+            says="Share of traces in which the line that was advised wins what came after",
+            quoted=NO_NUMBER,
+            value=mean_of("is_winner"),
+            least=0.5,
+            kind="check",
+        ),
+        Claim(
+            says="How much dearer what was advised is than the winner of what came after",
+            quoted=NO_NUMBER,
+            value=mean_of("dearer"),
+            most=5.0,
+            unit="%",
+            kind="check",
+        ),
+        Claim(
+            says="How much dearer the median of the fitting lines is",
+            quoted=NO_NUMBER,
+            value=mean_of("median_dearer"),
+            unit="%",
+            kind="check",
+            why="What a choice by chance would cost; nothing to compare with.",
+        ),
+    ),
+)
+
+EXPERIMENTS: tuple[Experiment, ...] = (SWITCH, ARRANGEMENT, PLACEMENT, RECOMMENDATION, ADVICE)
