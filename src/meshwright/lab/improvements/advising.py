@@ -47,8 +47,12 @@ def measure_advice(
     hours: int = 20,
     publications_per_hour: float = 30.0,
     changes_per_hour: float = 0.1,
+    slots_left_out: int = 0,
 ) -> dict[str, Any]:
-    """Whether what was advised wins, and how much dearer it is than the winner if not."""
+    """Whether what was advised wins, and how much dearer it is than the winner if not.
+
+    slots_left_out: by which nothing is advised, as all clients come in the first.
+    """
     model = PoissonParameters(
         seed=seed, pattern=pattern, users=users, brokers=brokers, topics=topics, modes=modes,
         hours=hours, publications_per_hour=publications_per_hour,
@@ -62,7 +66,7 @@ def measure_advice(
     )
     found = model_replay(model, wish)
     half = hours // 2 // EPOCH_SLOTS * EPOCH_SLOTS
-    advised = _judged(found, range(half), brokers)
+    advised = _judged(found, range(slots_left_out, half), brokers)
     came = _judged(found, range(half, hours), brokers)
     prices = {one.name: one.price for one in came.verdicts if one.fits}
     chosen, best = (

@@ -399,7 +399,11 @@ ADVICE = Experiment(
     measure=measure_advice,
     scales={
         "small": Sweep(
-            grid={"pattern": get_args(PatternName), "publications_per_hour": (1.0, 30.0)},
+            grid={
+                "pattern": get_args(PatternName),
+                "publications_per_hour": (1.0, 30.0),
+                "slots_left_out": (0, 1),
+            },
             seeds=10,
             task_cpu_s=1.5,
         ),
@@ -407,6 +411,7 @@ ADVICE = Experiment(
             grid={
                 "pattern": get_args(PatternName),
                 "publications_per_hour": (1.0, 30.0),
+                "slots_left_out": (0, 1),
                 "changes_per_hour": (0.025, 0.1, 0.4),
                 "users": (5000,),
                 "brokers": (50,),
@@ -425,24 +430,33 @@ ADVICE = Experiment(
             x_label="publications of a topic in an hour",
             y_label="dearer, %",
             series="pattern",
+            panel="slots_left_out",
             log_x=True,
         ),
     ),
     claims=(
         Claim(
-            says="Share of traces in which the line that was advised wins what came after",
+            says="Share of traces in which the line that was advised wins what came after, advised "
+            "without the first slot",
             quoted=NO_NUMBER,
-            value=mean_of("is_winner"),
+            value=mean_of("is_winner", slots_left_out=1),
             least=0.5,
             kind="check",
         ),
-        Claim(
-            says="How much dearer what was advised is than the winner of what came after",
-            quoted=NO_NUMBER,
-            value=mean_of("dearer"),
-            most=5.0,
-            unit="%",
-            kind="check",
+        *(
+            Claim(
+                says="How much dearer what was advised is than the winner of what came after, "
+                f"advised {words} the first slot",
+                quoted=NO_NUMBER,
+                value=mean_of("dearer", slots_left_out=slots),
+                most=5.0,
+                unit="%",
+                kind="check",
+                why="All clients come in the first slot, so that subscriptions seem to be most of "
+                "the price where little is published, and designs of few links are advised; "
+                "`compare --warmup 1` leaves it out.",
+            )
+            for slots, words in ((0, "with"), (1, "without"))
         ),
         Claim(
             says="How much dearer the median of the fitting lines is",
