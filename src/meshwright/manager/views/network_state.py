@@ -61,7 +61,10 @@ class NetworkState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopicState(msgspec.Struct, frozen=True, kw_only=True):
-    """A filter that clients want, by how many, and at which brokers."""
+    """A filter that clients want, by how many, and at which brokers.
+
+    wanted: at all brokers, or at the one that was asked for.
+    """
 
     filter: str
     wanted: int
@@ -102,7 +105,7 @@ def topic_page(
     broker: str | None = None,
     limit: int = 100,
 ) -> TopicPage:
-    """Filters that have a text in them; those of one broker."""
+    """Filters that have a text in them; those of one broker, as its clients want them."""
     found: dict[str, dict[str, int]] = {}
     for view in views.values():
         for interest in view.interests:
@@ -111,7 +114,7 @@ def topic_page(
     chosen = [
         TopicState(
             filter=text,
-            wanted=sum(counts.values()),
+            wanted=sum(counts.values()) if broker is None else counts[broker],
             brokers=tuple(sorted(counts))[:TOPIC_BROKERS_SHOWN_MAX],
         )
         for text, counts in found.items()
