@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -239,6 +240,24 @@ def test_a_manager_goes_on_though_a_broker_hangs(
     finally:
         listening.close()
         shutil.rmtree(hanging)
+
+
+def test_rates_are_right_though_a_look_waits_for_a_broker_that_hangs(
+    brokers: Brokers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What brokers count by the end of such a look is not of the moment at which it began."""
+    waits, begun_us = iter((0.0, 0.0, 1.5)), now_us()
+
+    def waiting(_network: RunningNetwork) -> dict[str, TrafficView]:
+        time.sleep(next(waits, 0.0))
+        delivered = (now_us() - begun_us) // 1_000
+        return {"b0": TrafficView(broker="b0", sent={}, carried=None, delivered=delivered)}
+
+    monkeypatch.setattr(managing_module, "traffic_of", waiting)
+    with managing(brokers, tmp_path / "north", PolicySettings()) as manager:
+        until(lambda: len(manager.watching.figures().points) > 3)
+        rates = [one.delivered_per_s for one in manager.watching.figures().points]
+    assert 500 < max(rates) < 2_000
 
 
 def test_trouble_with_one_thing_is_said_once_though_others_go_well(

@@ -293,8 +293,9 @@ class Manager:
     def _look(self, now: int) -> None:
         """See to the telemetry, what is unfinished, what was measured, and the policy."""
         traffic = traffic_of(self._network)
-        self._measuring.see(look_of(traffic, now))
-        self.watching.see(now, traffic)
+        counted_us = now_us()  # later than the look began, if a broker that hangs was waited for
+        self._measuring.see(look_of(traffic, counted_us))
+        self.watching.see(counted_us, traffic)
         if self._lease().is_held(now):
             self._collected = self._collection.collect(now, is_read=self._making is not None)
             self._fail_unmade("it was made and could not be kept; make it again")
