@@ -5,12 +5,14 @@ Every test keeps what it saw as a picture in build/browser.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 from chromium import DESK, PHONE, Page, browsing
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from watched_network import Network, watched_network
 
@@ -100,6 +102,70 @@ def test_a_topic_and_a_broker_are_picked_out(page: Page) -> None:
     page.keep(KEPT / "path.png")
 
 
+def test_the_picked_broker_stays_picked_while_figures_go_on(network: Network, page: Page) -> None:
+    page.open("overlay")
+    page.until(lambda: len(page.all(".mw-node")) == 4)
+    graph = page.one(".mw-graph svg")
+    graph.send_keys(Keys.ARROW_LEFT)
+    page.until(lambda: _picked(page) == ["broker4"])
+    graph.send_keys(Keys.ARROW_RIGHT + Keys.ARROW_RIGHT)
+    for _ in range(12):
+        assert _picked(page) == ["broker2"]
+        time.sleep(0.5)
+    network.kill("broker3")
+    page.until(lambda: page.all(".mw-node.dead"))
+    assert _picked(page) == ["broker2"]
+    page.until(lambda: not page.all(".mw-node.dead"))
+
+
+def _picked(page: Page) -> list[str | None]:
+    return [one.get_attribute("data-broker") for one in page.all(".mw-node.picked")]
+
+
+def test_figures_that_nobody_renews_are_marked_with_their_age(network: Network, page: Page) -> None:
+    page.until_said("go out; each delivery costs")
+    heading = page.one("h1").rect
+    with network.frozen("manager"):
+        page.until_said("Figures of 9 s ago: nothing new comes from the manager.", ".mw-age")
+        assert page.one("h1").rect == heading
+        page.keep(KEPT / "old.png")
+    page.until(lambda: not page.all(".mw-age"))
+
+
+def test_a_button_that_has_the_focus_is_seen(page: Page) -> None:
+    seen = {}
+    for _ in range(12):
+        ActionChains(page.driver).send_keys(Keys.TAB).perform()
+        style = page.driver.execute_script(
+            "const own = getComputedStyle(document.activeElement, '::after');"
+            "return [document.activeElement.className, own.outlineStyle, own.outlineWidth]"
+        )
+        seen.update({name: tuple(style[1:]) for name in ("mw-orders", "mw-theme")
+                     if name in style[0]})  # fmt: skip
+    page.keep(KEPT / "focus.png")
+    assert seen == dict.fromkeys(("mw-orders", "mw-theme"), ("solid", "2px"))
+
+
+def test_on_a_telephone_all_tabs_and_columns_are_seen(page: Page) -> None:
+    page.resize(PHONE)
+    page.until_said("go out; each delivery costs")
+    page.until(lambda: page.all(".mw-table td"))
+    for one in page.all(".mw-nav, .mw-table"):
+        assert one.get_property("scrollWidth") <= one.get_property("clientWidth")
+    for tab in page.all(".mw-nav a"):
+        assert tab.rect["x"] + tab.rect["width"] <= PHONE[0]
+
+
+def test_a_page_that_there_is_not_says_so_and_leads_back(page: Page) -> None:
+    page.open("nothere")
+    page.until_said("There is no page /dashboard/nothere here.", "body")
+    page.one("a").click()
+    page.until_said("Overview", "h1")
+    page.open("overlay?broker=nope")
+    page.until_said("There is no broker 'nope' in this network.")
+    page.driver.get_log("browser")  # has the 404 that was asked for
+
+
 def test_clients_are_found(page: Page) -> None:
     page.open("clients")
     page.until_said("12 clients")
@@ -177,6 +243,12 @@ def test_where_there_is_nothing_a_page_says_what_to_do(network: Network, page: P
     page.driver.switch_to.frame(frame)
     page.until_said("All designs", "h1")
     page.driver.switch_to.default_content()
+    page.open("plans/p99")
+    page.until_said("There is no plan 'p99'")
+    assert "may be old" not in page.text()
+    assert "What changes" not in page.text()
+    page.click("a[href$='/dashboard/plans']")
+    page.until_said("Plans", "h1")
     page.open("plans/p99")
     page.until_said("There is no plan 'p99'")
     assert not [one for one in page.all(".mw-apply, .mw-abort, .mw-undo") if one.is_displayed()]

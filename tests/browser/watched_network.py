@@ -56,22 +56,24 @@ class Network(NamedTuple):
         self._send(broker, signal.SIGKILL)
 
     @contextmanager
-    def frozen(self, broker: str) -> Iterator[None]:
-        """Its process stands still until the block is left."""
-        self._send(broker, signal.SIGSTOP)
+    def frozen(self, name: str) -> Iterator[None]:
+        """The process of a broker, or the manager, stands still until the block is left."""
+        self._send(name, signal.SIGSTOP)
         try:
             yield
         finally:
-            self._send(broker, signal.SIGCONT)
+            self._send(name, signal.SIGCONT)
 
-    def _send(self, broker: str, what: signal.Signals) -> None:
-        for folder in Path("/proc").glob("[0-9]*"):
+    def _send(self, name: str, what: signal.Signals) -> None:
+        is_manager = name == "manager"
+        kind, folder = (b"manager", self.data) if is_manager else (b"broker", self.data / name)
+        for process in Path("/proc").glob("[0-9]*"):
             try:
-                words = (folder / "cmdline").read_bytes().split(b"\0")
+                words = (process / "cmdline").read_bytes().split(b"\0")
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            if b"broker" in words and str(self.data / broker).encode() in words:
-                os.kill(int(folder.name), what)
+            if kind in words and str(folder).encode() in words:
+                os.kill(int(process.name), what)
 
 
 @contextmanager

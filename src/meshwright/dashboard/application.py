@@ -7,10 +7,12 @@ from functools import cache
 from pathlib import Path
 
 from fastapi import FastAPI
-from nicegui import ui
+from nicegui import app, ui
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from meshwright.dashboard.door import HOME, Door
+from meshwright.dashboard.door import HOME, Door, no_such_page
 from meshwright.dashboard.frame import REFRESH_S, Frame, Refresh
 from meshwright.dashboard.house import House
 from meshwright.dashboard.pages import clients, compare, mobility, overlay, overview, plans
@@ -20,8 +22,10 @@ from meshwright.manager.rest.service import looking_key
 # How long a page may take until it has its first content; brokers that hang are waited for.
 FIRST_S = 30.0
 ICON = "🕸"
+UNKNOWN = 404
 
 BROWSER = Path(__file__).parent / "browser"
+SCRIPTS = ("keys.js", "age.js")
 # What NiceGUI calls the page when it is dark.
 DARK_BODY = "body.body--dark"
 Build = Callable[[House, Frame], Refresh]
@@ -70,6 +74,10 @@ def _add_pages(house: House) -> None:
 
     compare.add_report(house)
 
+    @app.exception_handler(UNKNOWN)
+    async def unknown(request: Request, _error: Exception) -> HTMLResponse:
+        return HTMLResponse(no_such_page(request.url.path), UNKNOWN)
+
 
 def _add_page(house: House, name: str, build: Build) -> None:
     @ui.page(f"/{name}", response_timeout=FIRST_S)
@@ -88,5 +96,5 @@ async def _show(house: House, name: str, build: Build) -> None:
 @cache
 def _head() -> str:
     style = (BROWSER / "style.css").read_text(encoding="utf-8")
-    keys = (BROWSER / "keys.js").read_text(encoding="utf-8")
-    return f"<style>{switched_colours(DARK_BODY)}{style}</style><script>{keys}</script>"
+    scripts = "".join((BROWSER / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    return f"<style>{switched_colours(DARK_BODY)}{style}</style><script>{scripts}</script>"

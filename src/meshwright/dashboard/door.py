@@ -90,18 +90,34 @@ class Door:
         """Ask for the token; wanted: the page that is shown then."""
         told = f"<p class='bad' role='alert'>{escape(trouble)}</p>" if trouble else ""
         return HTMLResponse(
-            "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
-            "<meta name='viewport' content='width=device-width'><link rel='icon' href='data:,'>"
-            f"<title>Meshwright</title><style>{STYLE}</style></head><body><h1>Meshwright</h1>"
-            f"{told}<form method='post' action='{ENTER}'>"
-            f"<input type='hidden' name='page' value='{escape(wanted)}'>"
-            "<label for='token'>The manager's token, to look at its network:</label>"
-            "<input id='token' name='token' type='password' autofocus required>"
-            f"<button>Look</button></form><p>It is in "
-            f"<code>{escape(self._token_file)}</code> on the manager's machine. What the manager "
-            "said when it started has a link that needs no token.</p></body></html>",
+            _page(
+                f"{told}<form method='post' action='{ENTER}'>"
+                f"<input type='hidden' name='page' value='{escape(wanted)}'>"
+                "<label for='token'>The manager's token, to look at its network:</label>"
+                "<input id='token' name='token' type='password' autofocus required>"
+                "<button>Look</button></form><p>It is in "
+                f"<code>{escape(self._token_file)}</code> on the manager's machine. What the "
+                "manager said when it started has a link that needs no token.</p>"
+            ),
             UNAUTHORIZED,
         )
+
+
+def no_such_page(path: str) -> str:
+    """What is said in place of a page that there is not."""
+    return _page(
+        f"<p>There is no page <code>{escape(path)}</code> here.</p>"
+        f"<p><a href='{HOME}/'>To the overview of the network</a></p>"
+    )
+
+
+def _page(body: str) -> str:
+    return (
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width'><link rel='icon' href='data:,'>"
+        f"<title>Meshwright</title><style>{STYLE}</style></head><body><h1>Meshwright</h1>"
+        f"{body}</body></html>"
+    )
 
 
 def _wanted(asked: HTTPConnection) -> str:

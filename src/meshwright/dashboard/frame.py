@@ -24,6 +24,8 @@ PAGES = (
 THEME = "meshwright_theme"
 THEMES = ("auto", "light", "dark")
 REFRESH_S = 2.0
+# By age.js the page says how old its figures are once this is said no more.
+RENEWED = "renewed()"
 
 Refresh = Callable[[], Awaitable[None]]
 
@@ -38,6 +40,7 @@ class Frame:
         self._theme = request.cookies.get(THEME, "auto")
         self._dark = ui.dark_mode(_is_dark(self._theme))
         ui.colors(primary=LIGHT["accent"])
+        self._has_shown = False
         self._when_allowed: list[Callable[[], None]] = []
         self._bar(page)
         with ui.element("main").classes("mw-page").props("id=content") as self._main:
@@ -72,9 +75,12 @@ class Frame:
             try:
                 await refresh()
             except OperatorError as error:
-                self.say_trouble(f"What is shown may be old: {error}")
+                old = "What is shown may be old: " if self._has_shown else ""
+                self.say_trouble(f"{old}{error}")
             else:
+                self._has_shown = True
                 self.say_trouble("")
+                ui.run_javascript(RENEWED)
 
         return safely
 

@@ -27,16 +27,6 @@ function keepFocus() {
   links.find((one) => nameOf(one) === held.name)?.focus({ preventScroll: true });
 }
 
-// On a telephone the tabs are wider than the screen: the one of this page is to be seen.
-let isTabShown = false;
-function showTab() {
-  const tab = isTabShown ? null : document.querySelector(".mw-nav a[aria-current]");
-  if (!tab) return;
-  isTabShown = true;
-  tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.clientWidth / 2;
-}
-
 document.addEventListener("DOMContentLoaded", () => {
-  const watch = new MutationObserver(() => { keepFocus(); showTab(); });
-  watch.observe(document.body, { childList: true, subtree: true });
+  new MutationObserver(keepFocus).observe(document.body, { childList: true, subtree: true });
 });

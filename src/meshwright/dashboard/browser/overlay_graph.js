@@ -39,9 +39,8 @@ export default {
     </div>`,
   props: { shape: Object, live: Object, marks: Object, label: String, chosen: String },
   data() {
-    const picked = this.shape.nodes.findIndex((node) => node[0] === this.chosen);
-    return { now: this.live, marked: this.marks || {}, picked, zoom: 1, x: 0, y: 0, held: null,
-      width: 480 };
+    return { now: this.live, marked: this.marks || {}, named: this.chosen, zoom: 1, x: 0, y: 0,
+      held: null, width: 480 };
   },
   mounted() {
     this.measure = () => { this.width = this.$refs.svg.clientWidth || 480; };
@@ -50,11 +49,12 @@ export default {
   },
   unmounted() { window.removeEventListener("resize", this.measure); },
   watch: {
-    chosen(name) { this.choose(name); },
+    chosen(name) { this.named = name; },
     live(value) { this.now = value; },
-    shape() { this.choose(this.chosen); },
   },
   computed: {
+    // The picked broker is known by its name, as its index is another one in another overlay.
+    picked() { return this.shape.nodes.findIndex((node) => node[0] === this.named); },
     reach() {
       if (this.shape.nodes.length > NAMED_MAX) return REACH - 0.06;
       if (!this.shape.bend) return REACH + 0.1;
@@ -107,7 +107,6 @@ export default {
   methods: {
     load(live) { this.now = live; },
     mark(marks) { this.marked = marks; },
-    choose(name) { this.picked = this.shape.nodes.findIndex((node) => node[0] === name); },
     curve(one, other) {
       const [, x, y] = this.shape.nodes[one];
       const [, u, v] = this.shape.nodes[other];
@@ -156,14 +155,15 @@ export default {
       return x > 0 ? "start" : "end";
     },
     pick(at) {
-      this.picked = at;
-      this.$emit("pick", this.shape.nodes[at][0]);
+      this.named = this.shape.nodes[at][0];
+      this.$emit("pick", this.named);
     },
     key(event) {
       const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
       const count = this.shape.nodes.length;
       if (event.key in steps && count) {
-        this.picked = (this.picked + steps[event.key] + count) % count;
+        const step = steps[event.key], from = this.picked < 0 && step < 0 ? 0 : this.picked;
+        this.named = this.shape.nodes[(from + step + count) % count][0];
       } else if (event.key === "Enter" && this.picked >= 0) {
         this.pick(this.picked);
       } else if (event.key === "+" || event.key === "-") {

@@ -115,7 +115,8 @@ class _Page:
         state = self._state
         found = [one for one in state.brokers if one.broker == self._broker] if state else []
         if not found or state is None:
-            set_html(self._one, empty("Pick a broker in the picture."))
+            lost = f"There is no broker {self._broker!r} in this network. " if self._broker else ""
+            set_html(self._one, empty(f"{lost}Pick a broker in the picture."))
             return
         clients = await self._watch.clients("", self._broker, SHOWN_MAX)
         topics = await self._watch.topics("", self._broker, SHOWN_MAX)

@@ -87,6 +87,13 @@ class _Page:
         self._saved: SavedPlan | None = None
         self._drawn: Plan | None = None
         ui.html(f"Plan {escape(name)}", sanitize=False, tag="h1")
+        self._all = ui.html(link("all plans", place("plans")), sanitize=False)
+        with ui.element("div").classes("mw-stack") as self._shown:
+            self._lay_out()
+        self._shown.set_visibility(False)  # until it is known that there is such a plan
+        frame.when_allowed(self._show_buttons)
+
+    def _lay_out(self) -> None:
         self._state = ui.html("", sanitize=False)
         with ui.element("div").classes("mw-row"):
             self._buttons = {
@@ -104,13 +111,14 @@ class _Page:
         self._steps = self._card("What changes, and why")
         for button in self._buttons.values():
             button.set_visibility(False)  # until it is known what can be ordered
-        frame.when_allowed(self._show_buttons)
 
     async def refresh(self) -> None:
         """What has become of it by now."""
         saved, status = await self._house.watch.plan(self._name), await self._house.watch.status()
         is_other = saved != self._saved
         self._saved = saved
+        self._all.set_visibility(False)
+        self._shown.set_visibility(True)
         set_html(self._progress, _progress(saved, status))
         if not is_other:
             return
