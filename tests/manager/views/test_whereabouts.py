@@ -5,7 +5,7 @@ from broker_views import session, view
 
 from meshwright.errors import OperatorError
 from meshwright.manager.views.paths import path_of
-from meshwright.manager.views.whereabouts import BY_ITSELF, FOUND, MOVES_MAX, Whereabouts
+from meshwright.manager.views.whereabouts import CONNECTED, FOUND, MOVES_MAX, Whereabouts
 from meshwright.model.overlay import Overlay
 from meshwright.protocol.inspection import BrokerView
 
@@ -34,7 +34,7 @@ def test_a_client_is_where_it_is_for_the_reason_that_put_it_there() -> None:
     seen.see(3, network(ann="b", bob="b"), {("ann", "c"): "plan p1 put it here: why not"})
     page = seen.page(network(ann="b", bob="b"))
     ann, bob = page.clients
-    assert (ann.broker, ann.since_us, ann.why) == ("b", 3, BY_ITSELF)
+    assert (ann.broker, ann.since_us, ann.why) == ("b", 3, CONNECTED)
     assert [(one.source, one.target, one.time_us) for one in ann.moves] == [
         ("a", "c", 2),
         ("c", "b", 3),
@@ -43,7 +43,7 @@ def test_a_client_is_where_it_is_for_the_reason_that_put_it_there() -> None:
     assert (bob.broker, bob.since_us, bob.why, bob.moves) == ("b", 1, FOUND, ())
     assert page.recent == tuple(reversed(ann.moves))
     seen.see(4, network(ann="b", bob="b", eve="a"), {})
-    assert seen.page(network(eve="a")).clients[0].why == BY_ITSELF
+    assert seen.page(network(eve="a")).clients[0].why == CONNECTED
 
 
 def test_a_session_that_moves_is_where_its_client_is_connected() -> None:

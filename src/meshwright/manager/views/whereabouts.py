@@ -15,7 +15,8 @@ MOVES_MAX = 20
 RECENT_MAX = 200
 FILTERS_SHOWN_MAX = 50
 
-BY_ITSELF = "it connected here by itself, or its broker sent it to others that want the same"
+# Whether its broker sent it is known to that broker alone, and many clients cannot be sent.
+CONNECTED = "it connected here, and no plan that the manager knows sent it"
 FOUND = "it was here when the manager began to look"
 
 
@@ -83,7 +84,7 @@ class Whereabouts:
                 if stay is not None and stay.broker == broker:
                     continue
                 by_plan = reasons.get((client, broker))
-                why = by_plan or (BY_ITSELF if self._has_looked else FOUND)
+                why = by_plan or (CONNECTED if self._has_looked else FOUND)
                 fresh = self._stays[client] = _Stay(broker, now_us, why)
                 if stay is not None:
                     move = MoveSeen(
