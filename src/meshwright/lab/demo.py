@@ -28,6 +28,7 @@ from meshwright.lab.live_measures import (
     delays_ms,
     due,
     measured,
+    publications_per_s,
     subscription_changes,
 )
 from meshwright.lab.scripted import Deed, Play, Script
@@ -180,10 +181,11 @@ class Sight:
 class Act:
     """A time in which a network was measured: what clients got and what each broker carried.
 
-    fullest: clients at the broker that has most.
+    publications_per_s: by clients. fullest: clients at the broker that has most.
     """
 
     window: Window
+    publications_per_s: float
     traffic: Traffic
     measures: Measures
     delays_ms: dict[str, float]
@@ -290,6 +292,7 @@ def watch(play: Play, folder: DemoFolder, seconds: float, tell: Callable[[Sight]
     waits = delays_ms(history, window)
     return Act(
         window,
+        publications_per_s(history, window),
         traffic,
         measured(history, window, traffic),
         {name: float(np.percentile(waits, q)) for name, q in PERCENTILES.items()}

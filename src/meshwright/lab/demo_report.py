@@ -20,6 +20,8 @@ from meshwright.model.snapshot import Float64Array
 from meshwright.model.wording import counted
 
 STEPS_SHOWN = 40
+# Traffic that differs by no more is the same.
+SAME_SHARE = 0.1
 COST_IN_WORDS = (
     "What the planner weighs, and calls cost: messages to brokers that only relay, and the hops to "
     "those that want them, in an hour. Messages to brokers that want them are needed and are no "
@@ -51,11 +53,15 @@ class Story:
         parts = (self.before, self.predicted, self.after)
         changes = [f"{part.changes_per_minute:.0f}" for part in parts]
         relays_per_s = [act.measures.relayed / act.window.seconds for act in acts]
+        deliveries_per_s = [act.measures.deliveries / act.window.seconds for act in acts]
+        published_per_s = [act.publications_per_s for act in acts]
         fullest = [str(part.fullest) for part in parts]
         return [
             ("messages between brokers for a delivery", *self._means("messages_per_delivery")),
             ("relays for a delivery", *self._means("relays_per_delivery")),
-            ("relays a second", f"{relays_per_s[0]:.1f}", "-", f"{relays_per_s[1]:.1f}"),
+            _by_second("publications", published_per_s),
+            _by_second("deliveries", deliveries_per_s),
+            _by_second("relays", relays_per_s),
             ("hops to a broker that wants it", *self._means("hops_mean")),
             *delays,
             ("clients at the fullest broker", fullest[0], fullest[1], fullest[2]),
@@ -85,6 +91,23 @@ class Story:
         )
         before, predicted, after = (f"{getattr(one, name):.3f}" for one in parts)
         return before, predicted, after
+
+
+def _by_second(what: str, values: Sequence[float]) -> tuple[str, str, str, str]:
+    return f"{what} a second", f"{values[0]:.1f}", "-", f"{values[1]:.1f}"
+
+
+def other_traffic(act: Act, later: Act) -> list[str]:
+    """That the traffic of two acts was not the same, if so."""
+    before, after = act.publications_per_s, later.publications_per_s
+    if abs(after - before) <= SAME_SHARE * before:
+        return []
+    told = (
+        f"Clients published {before:.0f} times a second before and {after:.0f} after, as this "
+        "machine was too busy for their pace. Compare what is counted for a delivery; delays, and "
+        "what is counted by time, are not of the same traffic."
+    )
+    return [told]
 
 
 def promise(plan: Plan, predicted: Prediction) -> str:

@@ -105,6 +105,12 @@ def due(
     return Measures(**{name: totals[name] for name in names})
 
 
+def publications_per_s(history: History, window: Window) -> float:
+    """How often clients published in a window."""
+    sent = sum(window.has(one.attempted_us) for one in history.publications.values())
+    return sent / max(window.seconds, 1e-9)
+
+
 def delays_ms(history: History, window: Window) -> np.ndarray:
     """From the publisher's sending to each client's receiving: (delivery,)."""
     sent = {event: one.attempted_us for event, one in history.publications.items()}

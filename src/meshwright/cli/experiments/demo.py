@@ -262,7 +262,7 @@ class Stage:
         from meshwright.files.histories import write_history
         from meshwright.files.writing import write_whole
         from meshwright.history.judgement import totals, violations
-        from meshwright.lab.demo_report import demo_page
+        from meshwright.lab.demo_report import demo_page, other_traffic
         from meshwright.lab.live_measures import longest_answer_ms
 
         parameters, folder, outcome = self._parameters, self._folder, saved.outcome
@@ -278,6 +278,7 @@ class Stage:
         moved = f"{counted(outcome.moved, 'client')} moved"
         waited = f"waited {waits[1]:.0f} ms at most for its answer, {waits[0]:.0f} ms before"
         told = [story.promise(), f"{took}; {moved}; a publisher {waited}.", story.outcome()]
+        told += other_traffic(story.before, story.after)
         title = f"{parameters.brokers} brokers, {parameters.clients} clients: {parameters.design}"
         write_whole({folder.report: demo_page(story, title, told, counts)})
         elapsed_s = time.monotonic() - self._began_s
