@@ -91,6 +91,13 @@ def test_a_margin_within_the_noise_over_slots_is_a_tie() -> None:
     found = judge_replay(lines, wish, broker_count=9, slots=shaken)
     assert [verdict.told for verdict in found.verdicts] == ["best", "tie"]
     assert "ties with chord" in found.verdicts[1].sentence
+    # Between the two is one that is dearer beyond doubt: who reads that is told why.
+    lines.append(candidate(design="mesh", messages_external=11.0))
+    shaken[lines[2].name] = LineSlots(ones * 20.1, ones)
+    found = judge_replay(lines, wish, broker_count=9, slots=shaken)
+    assert [verdict.told for verdict in found.verdicts] == ["best", "tie", "yes"]
+    assert "of 3 candidates that fit" in found.reason
+    assert "(dearer than some that are no tie, but its price varies more)" in found.reason
 
 
 def test_the_noise_is_the_spread_of_what_bootstraps_of_slots_say() -> None:

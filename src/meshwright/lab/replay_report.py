@@ -40,6 +40,11 @@ EXPLANATION = (
     "began or ended, load deviation is that of subscriptions over brokers. A heading sorts the "
     "table by its column."
 )
+TIES = (
+    "Each bar is a candidate: a design with a placement. A tie is one whose price differs from the "
+    "best one's by no more than chance explains, as the difference varies from slot to slot. One "
+    "whose difference varies little is no tie, also if it is cheaper than a tie."
+)
 BARS_MAX = 24
 
 
@@ -83,6 +88,7 @@ def report_page(findings: ReplayFindings) -> bytes:
         *(f"<p>{escape(note)}</p>" for note in findings.notes),
         "<h2>The price of a publication, part by part</h2>",
         _bars(findings.lines()),
+        f"<p>{TIES}</p>",
         *_overlays(findings),
         f"<h2>All placements and designs</h2><p>{EXPLANATION}</p>",
         _table(findings.lines()),

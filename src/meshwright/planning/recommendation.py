@@ -25,6 +25,8 @@ from meshwright.planning.designs import build_overlay
 from meshwright.planning.evaluation.evaluate import evaluate
 from meshwright.planning.pricing import link_changes, price_of, shape_of
 
+# What is said of one that ties and is dearer than another one that does not.
+UNSTEADY = " (dearer than some that are no tie, but its price varies more)"
 # A margin of so many deviations is more than chance.
 NOISE_DEVIATIONS = 2.0
 
@@ -254,7 +256,7 @@ def ranked(
         if standing.fault is not None:
             reason = f"does not fit because {standing.fault}"
         elif index == winner:
-            reason = _why_best(best, len(fitting), [standings[tie].name for tie in ties])
+            reason = _why_best(best, len(fitting), _alike(standings, fitting, winner, ties))
         elif index in ties:
             reason = _why_tie(standing, best, margins[index])
         else:
@@ -307,12 +309,25 @@ def _fault(found: Evaluation, wish: Wish) -> str | None:
     return None
 
 
+def _alike(
+    standings: Sequence[Standing], fitting: Sequence[int], winner: int, ties: Sequence[int]
+) -> list[str]:
+    """Names of those that tie; why one does that is dearer than others that do not."""
+    apart = [standings[at].price.total for at in fitting if at != winner and at not in ties]
+    cheapest = min(apart, default=float("inf"))
+    return [
+        f"{standings[at].name}{UNSTEADY if standings[at].price.total > cheapest else ''}"
+        for at in ties
+    ]
+
+
 def _why_best(best: Standing, fitting_count: int, ties: Sequence[str]) -> str:
     shape = shape_of(best.broker_count, best.degree_mean, best.degree_max)
+    those = counted(fitting_count, "candidate that fits", "candidates that fit")
     alike = f"; as good within the noise: {', '.join(ties)}" if ties else ""
     return (
-        f"fits best because, of {counted(fitting_count, 'fitting design')}, it has the lowest "
-        f"price of a publication: {told_price(best.price)}; its brokers have "
+        f"fits best because, of {those}, it has the lowest price of a publication: "
+        f"{told_price(best.price)}; its brokers have "
         f"{best.degree_mean:.1f} links on average, {best.degree_max} at most"
         f"{f', {shape}' if shape else ''}{alike}"
     )
