@@ -12,7 +12,7 @@ from typer.main import get_command
 
 from meshwright.cli.console.screen import plain_table
 from meshwright.cli.main import app
-from meshwright.model.wording import counted
+from meshwright.model.wording import amount, amounts, counted
 
 COLUMNS = 80
 
@@ -76,3 +76,10 @@ def test_tables_of_commands_fit_the_window(tmp_path: Path, monkeypatch: pytest.M
 def test_one_is_not_many() -> None:
     assert (counted(1, "session"), counted(0, "session")) == ("1 session", "0 sessions")
     assert counted(1_200, "session") == "1,200 sessions"
+
+
+def test_amounts_have_as_many_digits_as_say_something() -> None:
+    assert [amount(one) for one in (72.5754, 0.00123, 1_234.5)] == ["72.6", "0.00123", "1,234"]
+    assert amounts(3.1671, 3.1672) == ("3.1671", "3.1672")
+    assert amounts(1_613_099.0, 1_035_271.0) == ("1,613,099", "1,035,271")
+    assert amounts(2.0, 2.0) == ("2", "2")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from meshwright.model.times import SECOND_US
+from meshwright.model.wording import amount
 
 
 def rate(value: float) -> str:
@@ -16,7 +17,7 @@ def number(value: float | None) -> str:
     """Three digits, or whole; - for what is not known."""
     if value is None:
         return "-"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return amount(value)
 
 
 def milliseconds(value: float | None) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from meshwright.model.times import SECOND_US
-from meshwright.model.wording import amount, counted
+from meshwright.model.wording import amount, amounts, counted
 
 
 class WorseMetric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -98,7 +100,7 @@ class Objections(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 def _worse(who: str, metrics: tuple[WorseMetric, ...]) -> str:
     figures = (
-        f"{METRIC_WORDS.get(one.metric, one.metric)} from {one.before:,.4g} to {one.after:,.4g}"
+        f"{METRIC_WORDS.get(one.metric, one.metric)} from {_to(one.before, one.after)}"
         for one in metrics
     )
     return f"{who} gets worse in {', '.join(figures)}."
@@ -106,12 +108,22 @@ def _worse(who: str, metrics: tuple[WorseMetric, ...]) -> str:
 
 def _topic(one: WorseTopic) -> str:
     parts = [
-        f"{one.messages_before:,.4g} to {one.messages_after:,.4g} messages a publication",
-        f"delay {one.delay_hops_before:.3g} to {one.delay_hops_after:.3g} hops",
+        _part("", one.messages_before, one.messages_after, "messages a publication"),
+        _part("delay ", one.delay_hops_before, one.delay_hops_after, "hops"),
     ]
     if one.delay_ms_before is not None and one.delay_ms_after is not None:
-        parts.append(f"{one.delay_ms_before:.3g} to {one.delay_ms_after:.3g} ms")
+        parts.append(_part("", one.delay_ms_before, one.delay_ms_after, "ms"))
     return f"  {one.topic}: {', '.join(parts)}"
+
+
+def _part(what: str, before: float, after: float, unit: str) -> str:
+    if math.isclose(before, after):
+        return f"{what}{amount(before)} {unit} as before"
+    return f"{what}{_to(before, after)} {unit}"
+
+
+def _to(before: float, after: float) -> str:
+    return " to ".join(amounts(before, after))
 
 
 def _age(age_us: int) -> str:

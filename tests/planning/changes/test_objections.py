@@ -9,7 +9,7 @@ import pytest
 from test_network_plans import drawn_snapshot
 
 from meshwright.model.interests import interests_from_sets
-from meshwright.model.objections import METRIC_WORDS
+from meshwright.model.objections import METRIC_WORDS, Objections, WorseTopic
 from meshwright.model.overlay import Overlay
 from meshwright.model.price import PriceWeights
 from meshwright.model.snapshot import Snapshot
@@ -117,6 +117,22 @@ def test_who_must_reconnect_and_how_long_that_takes() -> None:
     shown = "\n".join(against.sentences(now_us=601_000_000))
     assert "must connect to another broker" in shown
     assert "Its data ends 10 minutes ago." in shown
+
+
+def test_figures_that_get_worse_are_told_apart_and_others_are_as_before() -> None:
+    worse = WorseTopic(
+        topic="news", messages_before=3.1671, messages_after=3.1671,
+        delay_hops_before=1.20001, delay_hops_after=1.20002,
+    )  # fmt: skip
+    against = Objections(
+        clients_reconnecting=0, move_messages=72.5754, move_s=0.0, clients_per_s=0.0,
+        metrics=(), topics=(worse,), worse_topic_count=1,
+    )  # fmt: skip
+    assert against.sentences(0) == (
+        "The change takes 72.6 messages; no client must connect anew.",
+        "1 topic gets worse:",
+        "  news: 3.17 messages a publication as before, delay 1.20001 to 1.20002 hops",
+    )
 
 
 def test_a_plan_without_steps_has_nothing_against_it() -> None:

@@ -39,7 +39,7 @@ from meshwright.model.designs import founded_as
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan, told_worth
 from meshwright.model.price import PARTS, TOLD
-from meshwright.model.wording import counted
+from meshwright.model.wording import amounts, counted
 
 STEPS_SHOWN_MAX = 200
 CREATE = "meshwright plan create --manager {url} --token-file .meshwright/manager/token"
@@ -50,6 +50,10 @@ KINDS = {
     PlanState.REFUSED: "bad",
     PlanState.ABORTED: "bad",
 }
+COST = (
+    "cost: messages to brokers that only relay, and hops to those that want them, in the time in "
+    "which the plan is to pay for itself"
+)
 LOCKED = "Read only: allow orders at the top of the page."
 ORIGINS = {
     "trace": "a trace",
@@ -315,7 +319,11 @@ def _plan_rows(plan: Plan) -> list[tuple[object, ...]]:
     return [
         (Cell("<b>Price of a publication</b>"), *(one["price"] for one in shown), change(*totals)),
         *(
-            (f"for {TOLD[part]}", *(one[part] for one in shown), change(*values))
+            (
+                f"for {TOLD[part]}",
+                *(one[part] for one in shown),
+                "" if shown[0][part] == shown[1][part] else change(*values),
+            )
             for part, *values in zip(
                 PARTS, price.before.parts().values(), price.after.parts().values(), strict=True
             )
@@ -347,11 +355,12 @@ def _steps(plan: Plan) -> str:
             Cell(f"<span class='mw-chip'>{step.action.replace('_', ' ')}</span>"),
             " - ".join(step.brokers),
             step.why,
-            f"{number(step.before)} → {number(step.after)}",
+            f"{step.metric.replace('_', ' ')}: {' → '.join(amounts(step.before, step.after))}",
         )
         for step in plan.steps[:STEPS_SHOWN_MAX]
     ]
     more = len(plan.steps) - len(rows)
     end = f"<p class='mw-quiet'>and {counted(more, 'step')} more</p>" if more else ""
-    columns = ("what!", "who", "why", "metric!")
-    return table_html(columns, rows) + end
+    columns = ("what!", "who", "why", "figure!")
+    has_cost = any(step.metric == "cost" for step in plan.steps)
+    return table_html(columns, rows) + end + (f"<p class='mw-quiet'>{COST}</p>" if has_cost else "")
