@@ -281,7 +281,7 @@ def test_a_plan_to_what_is_wished_and_costs_more_is_not_written_unless_forced(
     assert document["is_at_a_loss"]
     assert not plan.exists()
     told = " ".join(call(*words, "--out-plan", plan).stdout.split())
-    assert "But to go there is a loss; before is gm, which stands." in told
+    assert "But to go there is a loss; before is now (gm), which stands." in told
     assert "No plan was written; --force writes it all the same." in told
     assert call(*words).exit_code == 0  # it is said all the same
     assert answered(*words, "--out-plan", plan, "--force")["files"] == {"plan": str(plan)}

@@ -56,7 +56,8 @@ def test_a_trace_is_compared_and_reported_on_one_page(
 ) -> None:
     document, out, _ = compared
     lines = document["comparison"]
-    assert {line["placement"] for line in lines} == {"static", "similarity-bounded"}
+    # Where clients are recorded, too, as that is what a plan begins at.
+    assert {line["placement"] for line in lines} == {"recorded", "static", "similarity-bounded"}
     assert {line["design"] for line in lines} == {"chord", "gm", "mesh", "star"}
     for line in lines:
         assert sum(line["price_parts"].values()) == pytest.approx(line["price"])
@@ -67,7 +68,9 @@ def test_a_trace_is_compared_and_reported_on_one_page(
         f"{best['design']} with {best['placement']} placement fits best"
     )
     page = (out / "report.html").read_text()
-    assert page.count("<svg") == 6  # both overlays, and five histories
+    assert page.count("<svg") == 6  # the overlay, and five histories
+    assert "Nothing stands today: " in page
+    assert "<title>b1</title>" in page
     assert f"<mark>best</mark> {best['design']}" in page
     assert "report.html" in (out / "README.md").read_text()
     assert best["why"] in page
@@ -102,15 +105,17 @@ def test_a_recommendation_that_is_a_loss_to_go_to_is_told_as_such(
     document = answered(*asked, "--out", out, "--out-plan", plan, exit_code=1)
     assert document["is_at_a_loss"]
     assert document["saved"] < 0.0
-    assert document["before"] == (
-        f"{document['recommended']['design']}, as nothing stands yet, with clients where the "
-        "trace has them in the end (as recorded)"
-    )
+    assert document["before"] == f"{document['recommended']['design']} with recorded placement"
+    lines = {
+        f"{line['design']} with {line['placement']} placement" for line in document["comparison"]
+    }
+    assert document["before"] in lines
     assert "plan" not in document["files"]
     assert not plan.exists()
     page = (out / "report.html").read_text()
-    assert f"But to go there is a loss; before is {document['before']}." in page
-    assert "the plan is at a loss" in page
+    told = f"But to go there is a loss; before is {document['before']}, which moves no client."
+    assert told in page
+    assert "the plan is at a loss. Prices of a plan are of an epoch of " in page
     forced = call(*asked, "--out-plan", plan, "--force")
     assert forced.exit_code == 0
     told = " ".join(forced.output.split())

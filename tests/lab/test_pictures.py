@@ -15,7 +15,13 @@ from matplotlib.transforms import Bbox
 
 from meshwright.errors import OperatorError
 from meshwright.lab.figures.before_after import COMING, GOING, Pair, Panel, draw_pairs, pair_svg
-from meshwright.lab.figures.overlay_picture import Shading, draw_overlay, paint_overlay
+from meshwright.lab.figures.overlay_picture import (
+    Shading,
+    draw_overlay,
+    overlay_svg,
+    paint_overlay,
+)
+from meshwright.lab.figures.replay_pictures import map_picture
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.model.identifiers import BrokerName
 from meshwright.model.overlay import Overlay
@@ -187,10 +193,34 @@ def test_no_name_lies_on_another(graph: nx.Graph) -> None:
     links = tuple((names[one], names[other]) for one, other in graph.edges)
     _, boxes = names_painted(Overlay(design="any", brokers=names, links=links))
     assert len(boxes) == len(names)
+    assert_apart(boxes)
+
+
+def assert_apart(boxes: list[Bbox]) -> None:
     for one, other in combinations(boxes, 2):
         wide = min(one.x1, other.x1) - max(one.x0, other.x0)
         high = min(one.y1, other.y1) - max(one.y0, other.y0)
         assert wide <= 1.0 or high <= 1.0
+
+
+@pytest.mark.parametrize("design", ["chord", "mesh", "gm"])
+def test_of_many_brokers_those_are_named_whose_name_covers_nothing(design: str) -> None:
+    snapshot = generate_snapshot(48, 40, 6, "zipf", seed=1)
+    overlay = build_overlay(design, snapshot, rng=np.random.default_rng(0))
+    _, boxes = names_painted(overlay)
+    assert len(boxes) > 10
+    assert_apart(boxes)
+
+
+def test_a_pointer_is_told_the_names_of_brokers_and_links() -> None:
+    names = (BrokerName("a&b"), *names_of_places(3))
+    overlay = Overlay(design="any", brokers=names, links=((names[0], names[1]),))
+    places = np.array([[40.0, 1.0], [41.0, 2.0], [42.0, 3.0], [43.0, 4.0]])
+    for picture in (overlay_svg(overlay), map_picture({"after": overlay}, places)):
+        for name in names:
+            assert f"<title>{name.replace('&', '&amp;')}</title>" in picture
+        assert f"<title>a&amp;b to {names[1]}</title>" in picture
+        assert "<a " not in picture
 
 
 def test_a_link_that_changes_stands_out_and_brokers_stay_where_they_are() -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from meshwright.files.tables import table_bytes
 from meshwright.lab.figures.before_after import Pair, Panel, pair_svg
+from meshwright.lab.figures.overlay_picture import overlay_svg
 from meshwright.lab.figures.replay_pictures import history_picture, map_picture
 from meshwright.lab.report_style import SCRIPT, STYLE
 from meshwright.model.designs import founded_as
@@ -45,6 +46,7 @@ TIES = (
     "best one's by no more than chance explains, as the difference varies from slot to slot. One "
     "whose difference varies little is no tie, also if it is cheaper than a tie."
 )
+HOVER = "A broker or a link under the pointer tells its name."
 BARS_MAX = 24
 
 
@@ -53,10 +55,9 @@ class ReplayFindings:
     """What a report tells: of what trace, every line and its verdict, and the histories.
 
     histories: by placement and metric, slot by slot, under the recommended design. slot_begins: in
-    UTC, (slot,). notes: what else is to be said, a sentence each. overlays: before and after, under
-    what is recommended; None where nothing fits. is_standing: whether the one before stands today,
-    or is where the design began. coordinates: of the brokers, (broker, 2), where
-    they are known.
+    UTC, (slot,). notes: what else is to be said, a sentence each. before: the overlay that stands,
+    None where nothing does. after: the one that is recommended, None where nothing fits.
+    coordinates: of the brokers, (broker, 2), where they are known.
     """
 
     title: str
@@ -66,8 +67,8 @@ class ReplayFindings:
     histories: Mapping[str, Mapping[str, Sequence[float]]]
     slot_begins: NDArray[np.datetime64]
     notes: Sequence[str] = ()
-    overlays: tuple[Overlay, Overlay] | None = None
-    is_standing: bool = False
+    before: Overlay | None = None
+    after: Overlay | None = None
     coordinates: Float64Array | None = None
 
     def lines(self) -> list[tuple[ReplayedCandidate, Verdict]]:
@@ -174,42 +175,43 @@ def _kind(verdict: Verdict) -> str:
 
 
 def _overlays(findings: ReplayFindings) -> list[str]:
-    if findings.overlays is None:
+    before, after = findings.before, findings.after
+    if after is None:
         return []
-    before, after = findings.overlays
-    told = _told_change(before, after, is_standing=findings.is_standing)
-    parts = ["<h2>The overlay, before and after</h2>", f"<p>{told}</p>"]
-    panels = [
-        Panel(
-            word,
-            f"{founded_as(each)}, {counted(len(each.links), 'link')}",
-            each,
-            node_degrees(each).astype(np.float64),
-        )
-        for word, each in (("before", before), ("after", after))
-    ]
-    parts.append(f"<div class='wide'>{pair_svg(Pair('links of a broker', *panels))}</div>")
+    if before is None:
+        words, shown = "", {"recommended": after}
+        told = f"Nothing stands today: {counted(len(after.links), 'link')} are to be built."
+        picture = overlay_svg(after)
+    else:
+        words, shown = ", before and after", {"before": before, "after": after}
+        told = _told_change(before, after)
+        panels = [
+            Panel(
+                word,
+                f"{founded_as(each)}, {counted(len(each.links), 'link')}",
+                each,
+                node_degrees(each).astype(np.float64),
+            )
+            for word, each in shown.items()
+        ]
+        picture = pair_svg(Pair("links of a broker", *panels))
+    parts = [f"<h2>The overlay{words}</h2>", f"<p>{told} {HOVER}</p>", _wide(picture)]
     if findings.coordinates is not None:
-        parts.append("<h2>On the map, before and after</h2>")
-        parts.append(
-            f"<div class='wide'>{map_picture((before, after), findings.coordinates)}</div>"
-        )
+        parts += [f"<h2>On the map{words}</h2>", _wide(map_picture(shown, findings.coordinates))]
     return parts
 
 
-def _told_change(before: Overlay, after: Overlay, *, is_standing: bool) -> str:
+def _wide(picture: str) -> str:
+    return f"<div class='wide'>{picture}</div>"
+
+
+def _told_change(before: Overlay, after: Overlay) -> str:
     old, new = ({frozenset(link) for link in each.links} for each in (before, after))
-    begun = (
-        "" if is_standing else f"Nothing stands today: before is how {founded_as(before)} began. "
-    )
     if old == new:
-        return f"{begun}No link changes: both are the same."
+        return "No link changes: both are the same."
     coloured = ", in green," if len(old ^ new) <= len(old & new) else ""
     gone = ", in red" if coloured else ""
-    return (
-        f"{begun}{counted(len(new - old), 'link')}{coloured} came and {len(old - new):,} "
-        f"went{gone}."
-    )
+    return f"{counted(len(new - old), 'link')}{coloured} came and {len(old - new):,} went{gone}."
 
 
 def _histories(findings: ReplayFindings) -> list[str]:

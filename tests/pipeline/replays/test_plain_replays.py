@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
@@ -52,6 +53,11 @@ def test_a_replay_in_memory_finds_every_figure_that_spark_finds(
         replay = replay_trace(spark, tmp_path / "trace", wish, keeper)
         found = {name: replay.tables[name].toArrow().to_pandas() for name in TABLES}
         asked = found["placements"].query("placement == 'static'").set_index("client").broker
+    wish = msgspec.structs.replace(
+        wish,
+        placement=msgspec.structs.replace(wish.placement, methods=replay.placements),
+        overlay=msgspec.structs.replace(wish.overlay, designs=replay.designs),
+    )
     read = read_trace(tables_on_disk(tmp_path / "trace"), wish, asked if len(asked) else None)
     assert read.timeline == replay.timeline
     plain = plain_replay(read, wish)

@@ -244,7 +244,7 @@ def write_recommended(
     """What is recommended as an overlay and as the plan that leads there, where asked for."""
     from meshwright.files.overlays import write_overlay
     from meshwright.files.plans import write_plan
-    from meshwright.model.designs import founded_as
+    from meshwright.model.designs import NOW, founded_as
 
     best, (overlay_out, plan_out) = found.best(), out
     if best is None:
@@ -261,7 +261,7 @@ def write_recommended(
     if plan_out is not None and not is_refused:
         write_plan(plan, plan_out)
         written.files["plan"] = plan_out
-    told = told_loss(plan, f"{founded_as(plan.source)}, which stands")
+    told = told_loss(plan, f"{NOW} ({founded_as(plan.source)}), which stands")
     told += [NO_PLAN_AT_A_LOSS] if is_refused else []
     return Written(written.files, price_document(plan), told, is_refused)
 

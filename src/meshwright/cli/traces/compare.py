@@ -47,7 +47,8 @@ def compare(
             "--placements",
             metavar="A,B",
             show_default="all that the trace allows",
-            help="Of recorded, static, location, similarity, similarity-bounded.",
+            help="Of recorded, static, location, similarity, similarity-bounded; where clients are "
+            "is compared, too.",
         ),
     ] = None,
     out: Annotated[
@@ -122,7 +123,7 @@ def compare(
     """
     from meshwright.cli.traces import replay_answer
     from meshwright.files.plans import read_overlay_or_target
-    from meshwright.model.designs import compared_designs
+    from meshwright.model.designs import chosen_designs
     from meshwright.pipeline.replays.keeping import passing_keeper
     from meshwright.pipeline.replays.parameters import (
         BrokerParameters,
@@ -149,7 +150,7 @@ def compare(
         brokers=BrokerParameters(count=brokers),
         placement=PlacementParameters(methods=chosen, cluster_size=cluster),
         overlay=OverlayParameters(
-            designs=None if designs is None else compared_designs(designs),
+            designs=None if designs is None else chosen_designs(designs),
             k=k,
             delay_weight=delay_weight,
         ),

@@ -110,7 +110,7 @@ def replay_parts(
         EXPLANATION,
         "",
         recommendation.reason,
-        *told_way(way),
+        *told_way(replay, way),
         *_told_moves(replay, candidates),
         *([f"Report: {files['report']}"] if "report" in files else []),
         *([] if way is None or "plan" not in files else _told_plan(replay, way, files["plan"])),
@@ -225,7 +225,7 @@ def write_report(
         report_page,
     )
     from meshwright.pipeline.places.results import is_folder, write_results
-    from meshwright.pipeline.replays.findings import before_and_after, histories
+    from meshwright.pipeline.replays.findings import histories, last_overlay
 
     design = recommendation.design or candidates[0].design
     findings = ReplayFindings(
@@ -235,11 +235,11 @@ def write_report(
         recommendation=recommendation,
         histories=histories(replay, design, list(HISTORIES)),
         slot_begins=replay.timeline.begins(),
-        notes=[*told_way(way), *_told_moves(replay, candidates)],
-        overlays=None
+        notes=[*told_way(replay, way), *_told_moves(replay, candidates)],
+        before=replay.today,
+        after=None
         if recommendation.placement is None
-        else before_and_after(replay, recommendation.placement, design),
-        is_standing=replay.today is not None,
+        else last_overlay(replay, recommendation.placement, design),
         coordinates=replay.brokers.coordinates,
     )
     names = {"report": "report.html", "comparison": "comparison.csv", "guide": "README.md"}
@@ -269,21 +269,30 @@ def refuse_places(folder: Place | None, plan: Path | None) -> None:
         refuse_unwritable(plan)
 
 
-def told_way(way: Way | None) -> list[str]:
+def told_way(replay: TraceReplay, way: Way | None) -> list[str]:
     """What speaks against going to what is recommended; nothing if it pays."""
-    return [] if way is None else told_loss(way.judged, way.before)
+    if way is None:
+        return []
+    clause = "moves no client" if replay.today is None else "stands"
+    told = told_loss(way.judged, f"{way.before}, which {clause}")
+    return [f"{each} {_told_epoch(replay)}" for each in told]
+
+
+def _told_epoch(replay: TraceReplay) -> str:
+    """Of which time the prices of a plan are, as the table has others."""
+    timeline = replay.timeline
+    epoch = lasting(timeline.epoch_slots * timeline.slot_us / 1_000_000)
+    return (
+        f"Prices of a plan are of an epoch of {epoch} from the end of the trace on, those of the "
+        "table of all that was replayed."
+    )
 
 
 def _told_plan(replay: TraceReplay, way: Way, out: Place) -> list[str]:
     """What the plan does to brokers and clients, what it is worth, and where it is."""
     from meshwright.model.plan import told_worth
 
-    timeline = replay.timeline
-    epoch = lasting(timeline.epoch_slots * timeline.slot_us / 1_000_000)
-    told = (
-        f"Plan: {out}; meshwright plan show {out}. Its prices are of an epoch of {epoch} from the "
-        "end of the trace on, those of the table of all that was replayed."
-    )
+    told = f"Plan: {out}; meshwright plan show {out}. {_told_epoch(replay)}"
     if replay.today is None:
         told += " Nothing stands today (--from names an overlay that does): it builds all links."
     return [told, way.plan.summary, told_worth(way.plan)]

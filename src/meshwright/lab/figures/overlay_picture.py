@@ -16,8 +16,8 @@ from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
-from meshwright.lab.figures.saving import save_figure
-from meshwright.model.interests import Int32Array
+from meshwright.lab.figures.saving import give_titles, save_figure, svg_element
+from meshwright.model.interests import BoolArray, Int32Array
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array
 from meshwright.model.wording import counted
@@ -47,7 +47,8 @@ NAME_STYLE: dict[str, Any] = {
     "va": "center", "fontsize": NAME_SIZE, "color": INK, "zorder": 4, "parse_math": False,
     "path_effects": [withStroke(linewidth=2.0, foreground="white")],
 }  # fmt: skip
-NAMED_BROKERS_MAX = 40
+# Of more brokers only those are named whose name covers nothing, and of many more none.
+NAMED_BROKERS_MAX, FITTED_NAMES_MAX = 40, 400
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +64,15 @@ def draw_overlay(
     overlay: Overlay, path: FilePath, *, topic_counts: Float64Array | None = None, seed: int = 0
 ) -> None:
     """Write a picture; brokers are coloured by the topics they want, else by their degree."""
+    save_figure(_figure(overlay, topic_counts, seed=seed), path)
+
+
+def overlay_svg(overlay: Overlay, *, seed: int = 0) -> str:
+    """The same as an element of a page."""
+    return svg_element(_figure(overlay, None, seed=seed))
+
+
+def _figure(overlay: Overlay, topic_counts: Float64Array | None, *, seed: int) -> Figure:
     degrees = _degrees(overlay)
     if topic_counts is None:
         label, values = "links of a broker", degrees
@@ -79,7 +89,7 @@ def draw_overlay(
         fontsize=10.5,
     )  # fmt: skip
     add_scale(figure, (0.3, 0.05, 0.4, 0.014), shading)
-    save_figure(figure, path)
+    return figure
 
 
 def paint_overlay(
@@ -106,16 +116,19 @@ def paint_overlay(
         _paint_circles(axes, points)
     curves = _curves(points, links, bend=0.55 if ringed else 0.0)
     shares = None if link_loads is None else link_loads / max(heaviest, 1e-9)
-    axes.add_collection(_link_lines(curves, shares, link_colours or [LINK_COLOUR] * len(curves)))
+    lines = _link_lines(curves, shares, link_colours or [LINK_COLOUR] * len(curves))
+    give_titles(lines, link_titles(overlay))
+    axes.add_collection(lines)
     room = np.clip(90.0 / np.sqrt(len(points)), 2.2, 13.0)
     sizes = room**2 * (0.55 + 0.9 * degrees / max(float(degrees.max()), 1.0))
-    axes.scatter(
+    marks = axes.scatter(
         points[:, 0], points[:, 1], s=sizes, c=shading.values, cmap=SCALE, vmin=0.0,
         vmax=max(shading.highest, 1e-9), edgecolors=INK, linewidths=0.6, zorder=3,
     )  # fmt: skip
-    if len(points) > NAMED_BROKERS_MAX:
+    give_titles(marks, overlay.brokers)
+    if len(points) > FITTED_NAMES_MAX:
         reach = REACH
-    elif ringed:
+    elif ringed and len(points) <= NAMED_BROKERS_MAX:
         reach = _named_outside(axes, overlay.brokers, points)
     else:
         reach = _named_beside(axes, overlay.brokers, points, np.sqrt(sizes) / 2)
@@ -123,6 +136,24 @@ def paint_overlay(
     axes.set_ylim(-reach, reach)
     axes.set_aspect("equal")
     axes.set_axis_off()
+
+
+def link_titles(overlay: Overlay) -> list[str]:
+    """What each link is called where the pointer is over it."""
+    return [f"{one} to {other}" for one, other in overlay.links]
+
+
+def name_points(
+    axes: Axes, names: Sequence[str], points: Float64Array, radii_pt: Float64Array
+) -> None:
+    """Names beside points of axes whose limits are known, where a name covers nothing."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None, "axes are painted in a figure"
+    axes.apply_aspect()
+    middles_pt = axes.transData.transform(points) * 72.0 / figure.dpi
+    sizes_pt = np.array([_name_size(name) for name in names])
+    offsets_pt, fits = _free_places(middles_pt, sizes_pt, radii_pt, is_crowded=True)
+    _write_names(axes, names, points, offsets_pt, fits)
 
 
 def add_scale(figure: Figure, place: tuple[float, float, float, float], shading: Shading) -> None:
@@ -200,34 +231,55 @@ def _named_beside(
 ) -> float:
     """Names beside their brokers; how far the picture goes, so that none is cut off.
 
-    The farther it goes, the closer are brokers, so that other places may be free.
+    The farther it goes, the closer are brokers, so that other places may be free. Of many brokers
+    only those are named whose name covers nothing.
     """
     half_pt, reach = _half_pt(axes), REACH
+    is_crowded = len(names) > NAMED_BROKERS_MAX
     sizes_pt = np.array([_name_size(name) for name in names])
     for _ in range(NAME_ROUNDS):
-        offsets_pt = _free_places(points * half_pt / reach, sizes_pt, radii_pt)
+        offsets_pt, fits = _free_places(
+            points * half_pt / reach, sizes_pt, radii_pt, is_crowded=is_crowded
+        )
         shares = np.minimum((np.abs(offsets_pt) + sizes_pt / 2) / half_pt, NAME_SHARE_MAX)
-        needed = float((np.abs(points) / (1.0 - shares)).max())
+        needed = float((np.abs(points) / (1.0 - shares))[fits].max(initial=REACH))
         if needed <= reach:
             break
         reach = needed
-    for name, point, offset_pt in zip(names, points.tolist(), offsets_pt.tolist(), strict=True):
-        axes.annotate(
-            name, point, xytext=offset_pt, textcoords="offset points", ha="center", **NAME_STYLE
-        )
+    _write_names(axes, names, points, offsets_pt, fits)
     return reach
 
 
-def _free_places(
-    middles_pt: Float64Array, sizes_pt: Float64Array, radii_pt: Float64Array
-) -> Float64Array:
-    """Where each name stands from its broker, (broker, 2): where it covers least, below if it may.
+def _write_names(
+    axes: Axes,
+    names: Sequence[str],
+    points: Float64Array,
+    offsets_pt: Float64Array,
+    fits: BoolArray,
+) -> None:
+    for broker in np.flatnonzero(fits).tolist():
+        axes.annotate(
+            names[broker], points[broker], xytext=offsets_pt[broker], textcoords="offset points",
+            ha="center", **NAME_STYLE,
+        )  # fmt: skip
 
-    Names before it and all brokers are in the way.
+
+def _free_places(
+    middles_pt: Float64Array,
+    sizes_pt: Float64Array,
+    radii_pt: Float64Array,
+    *,
+    is_crowded: bool,
+) -> tuple[Float64Array, BoolArray]:
+    """Where each name stands from its broker, (broker, 2), and whether it is written, (broker,).
+
+    It stands where it covers least, below if it may; names before it and all brokers are in the
+    way. Where it is crowded, a name that would cover something is left out.
     """
     marks = np.stack((middles_pt - radii_pt[:, None], middles_pt + radii_pt[:, None]), axis=1)
     taken = list(marks)
     offsets = np.empty_like(middles_pt)
+    fits = np.ones(len(middles_pt), dtype=np.bool_)
     for broker, (size, radius) in enumerate(zip(sizes_pt, radii_pt.tolist(), strict=True)):
         ways = NAME_WAYS * (radius + NAME_GAP_PT + size / 2)
         lows = middles_pt[broker] + ways - size / 2
@@ -238,8 +290,10 @@ def _free_places(
         covered = np.clip(common, 0.0, None).prod(axis=2).sum(axis=1)
         chosen = int(np.argmin(covered))
         offsets[broker] = ways[chosen]
-        taken.append(np.stack((lows[chosen], lows[chosen] + size)))
-    return offsets
+        fits[broker] = not is_crowded or covered[chosen] == 0.0
+        if fits[broker]:
+            taken.append(np.stack((lows[chosen], lows[chosen] + size)))
+    return offsets, fits
 
 
 def _half_pt(axes: Axes) -> float:

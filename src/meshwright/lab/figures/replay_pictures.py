@@ -12,32 +12,46 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from meshwright.lab.figures.overlay_picture import INK, LINK_COLOUR, QUIET_INK
-from meshwright.lab.figures.saving import svg_element
+from meshwright.lab.figures.overlay_picture import (
+    INK,
+    LINK_COLOUR,
+    QUIET_INK,
+    link_titles,
+    name_points,
+)
+from meshwright.lab.figures.saving import give_titles, svg_element
 from meshwright.model.overlay import Overlay
 from meshwright.model.snapshot import Float64Array
 from meshwright.overlays.layouts import overlay_links
 
+MAP_INCHES, DOT_PT = 5.2, 4.7
 PLACEMENT_COLOURS = ("#bf2f33", "#2f6fbf", "#3a9b5c", "#ec9150", "#7a4fb5")
 
 
-def map_picture(overlays: tuple[Overlay, Overlay], coordinates: Float64Array) -> str:
-    """Brokers where they stand and the links between them, before and after, as SVG.
+def map_picture(overlays: Mapping[str, Overlay], coordinates: Float64Array) -> str:
+    """Brokers where they stand and the links between them, of two overlays at most, as SVG.
 
-    coordinates: latitude and longitude in degrees, (broker, 2), in the order of brokers' names.
+    overlays: by the word above each. coordinates: latitude and longitude in degrees, (broker, 2),
+    in the order of brokers' names.
     """
-    figure = Figure(figsize=(10.4, 5.2), facecolor="white")
+    width, height = MAP_INCHES * len(overlays), MAP_INCHES
+    figure = Figure(figsize=(width, height), facecolor="white")
     shape = 1.0 / max(math.cos(math.radians(float(coordinates[:, 0].mean()))), 0.1)
-    for at, (word, overlay) in enumerate(zip(("before", "after"), overlays, strict=True)):
-        axes = figure.add_axes((0.06 + 0.5 * at, 0.1, 0.43, 0.8))
+    for at, (word, overlay) in enumerate(overlays.items()):
+        left = (at + 0.12) * MAP_INCHES / width
+        axes = figure.add_axes((left, 0.1, 0.86 * MAP_INCHES / width, 0.8))
         rows = np.argsort(np.argsort(np.array(overlay.brokers)))
         places = coordinates[rows][:, ::-1]
         ends = places[overlay_links(overlay)]
         alpha = float(np.clip(6.0 / math.sqrt(max(len(ends), 1)), 0.1, 0.8))
-        axes.add_collection(LineCollection(list(ends), colors=LINK_COLOUR, lw=0.9, alpha=alpha))
-        axes.scatter(places[:, 0], places[:, 1], s=22, color=INK, zorder=3)
+        lines = LineCollection(list(ends), colors=LINK_COLOUR, lw=0.9, alpha=alpha)
+        give_titles(lines, link_titles(overlay))
+        axes.add_collection(lines)
+        marks = axes.scatter(places[:, 0], places[:, 1], s=DOT_PT**2, color=INK, zorder=3)
+        give_titles(marks, overlay.brokers)
         axes.set_title(word, color=INK, fontsize=11, loc="left")
         axes.set_aspect(shape, adjustable="datalim")
+        name_points(axes, overlay.brokers, places, np.full(len(places), DOT_PT / 2))
         _say(axes, "longitude", "latitude")
     return svg_element(figure)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
+from matplotlib.collections import Collection
 from matplotlib.figure import Figure
 
 from meshwright.errors import OperatorError
@@ -13,6 +16,14 @@ from meshwright.files.writing import refuse_unwritable, write_whole
 
 PIXELS_ACROSS = 1500
 FORMATS = (".svg", ".png")
+# Matplotlib gives parts of a picture links, and no titles; these links become titles.
+TITLE = "title:"
+TITLED_PART = re.compile(rf'<a xlink:href="{TITLE}([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
+
+
+def give_titles(parts: Collection, titles: Sequence[str]) -> None:
+    """What each part of an .svg tells when the pointer is over it."""
+    parts.set_urls([f"{TITLE}{title}" for title in titles])
 
 
 def refuse_undrawable(path: Path) -> None:
@@ -34,9 +45,10 @@ def figure_bytes(figure: Figure, suffix: str) -> bytes:
     if suffix == ".svg":
         with mpl.rc_context({"svg.hashsalt": "meshwright", "svg.fonttype": "path"}):
             figure.savefig(content, format="svg", backend="svg", metadata={"Date": None})
-    else:
-        dpi = PIXELS_ACROSS / figure.get_figwidth()
-        figure.savefig(content, format="png", backend="agg", dpi=dpi, metadata={"Software": None})
+        drawn = content.getvalue().decode("utf-8")
+        return TITLED_PART.sub(r"<g><title>\1</title>\2</g>", drawn).encode("utf-8")
+    dpi = PIXELS_ACROSS / figure.get_figwidth()
+    figure.savefig(content, format="png", backend="agg", dpi=dpi, metadata={"Software": None})
     return content.getvalue()
 
 

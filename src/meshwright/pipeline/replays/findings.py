@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as sf
 
 from meshwright.files.decoding import converted, decoded
-from meshwright.model.designs import founded_as
+from meshwright.model.designs import NOW
 from meshwright.model.interests import Int32Array
 from meshwright.model.overlay import Overlay
 from meshwright.model.plan import Plan
@@ -79,19 +79,19 @@ def histories(
     }
 
 
-def before_and_after(replay: TraceReplay, placement: str, design: str) -> tuple[Overlay, Overlay]:
-    """The overlay that stood first and the one that a design ended with."""
+def last_overlay(replay: TraceReplay, placement: str, design: str) -> Overlay:
+    """The overlay that a design ended with."""
     rows = replay.tables["overlays"].where(sf.col("placement") == placement)
-    chain = rows.where(sf.col("design") == design).select("epoch", "overlay").orderBy("epoch")
-    overlays = [decoded(row.overlay, Overlay) for row in chain.collect()]
-    return replay.today or overlays[0], overlays[-1]
+    last = rows.where(sf.col("design") == design).agg(sf.max_by("overlay", "epoch")).collect()[0]
+    return decoded(last[0], Overlay)
 
 
 class Way(NamedTuple):
     """How to get to what is recommended.
 
     plan: from what stands, or from no link. judged: the same, or, where nothing stands, what moving
-    the clients of the trace alone is worth. before: what the price before it is the price of.
+    the clients of the trace alone is worth. before: the line of the comparison from which `judged`
+    goes: what stands, or else the recommended design, with clients where they are.
     """
 
     plan: Plan
@@ -107,7 +107,7 @@ def way_there(replay: TraceReplay, trace: Place, found: ReplayRecommendation) ->
     """
     if found.placement is None or found.design is None:
         return None
-    target = before_and_after(replay, found.placement, found.design)[1]
+    target = last_overlay(replay, found.placement, found.design)
     weights, chosen = replay.parameters.weights(), replay.parameters.placement
     session = replay.tables["placements"].sparkSession
     moment = replay_moment(replay.parameters, replay.timeline)
@@ -124,11 +124,10 @@ def way_there(replay: TraceReplay, trace: Place, found: ReplayRecommendation) ->
         around = Circumstances(data_until_us=state.at_us)
         return judged_plan(plan, (snapshot, after), weights, around)
 
-    clients = f"clients where the trace has them in the end ({state.clients_by})"
     if replay.today is not None:
         plan = plan_from(replay.today)
-        return Way(plan, plan, f"{founded_as(replay.today)}, which stands, with {clients}")
-    before = f"{founded_as(target)}, as nothing stands yet, with {clients}"
+        return Way(plan, plan, line_name(state.placement, NOW))
+    before = line_name(state.placement, found.design)
     return Way(plan_from(unlinked(target)), plan_from(target), before)
 
 

@@ -28,6 +28,7 @@ from meshwright.pipeline.replays.wishes import (
     raise_impossible,
     refuse_impossible,
     replayed_designs,
+    standing_placement,
 )
 from meshwright.pipeline.stages.broker_interests import (
     broker_changes,
@@ -304,7 +305,7 @@ class _Replay:
             )
 
     def _placements(self, brokers: Brokers) -> tuple[PlacementName, ...]:
-        """Those that are wanted, or else all that the trace allows, in one order."""
+        """Those that are wanted and the one that stands, or all that the trace allows, in order."""
         possible: dict[PlacementName, bool] = {
             name: is_tabled(name, self.names) for name in get_args(PlacementName)
         }
@@ -315,6 +316,7 @@ class _Replay:
         for name in wanted:
             if not possible[name]:
                 raise_impossible(self.trace, name)
+        wanted = (*wanted, standing_placement(self.names, knows_places=possible["location"]))
         if "recorded" in wanted:
             refuse_strangers(self.trace, self._read(schema.CONNECTIONS), brokers)
         return tuple(name for name in possible if name in wanted)

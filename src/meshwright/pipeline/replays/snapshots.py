@@ -31,6 +31,8 @@ from meshwright.model.schema import (
 from meshwright.model.snapshot import Float64Array, Snapshot
 from meshwright.model.times import SECOND_US
 from meshwright.pipeline.places.place import Place
+from meshwright.pipeline.replays.parameters import PlacementName
+from meshwright.pipeline.replays.wishes import standing_placement
 from meshwright.pipeline.stages.homes import asked_homes, located_homes
 from meshwright.pipeline.stages.interests import (
     interest_spans,
@@ -106,11 +108,9 @@ class TraceMoment:
         return self._at_us
 
     @property
-    def clients_by(self) -> str:
-        """By what it is known where clients are."""
-        if CONNECTIONS.name in self._tables:
-            return "as recorded"
-        return "by location" if self._knows_places() else "by chance"
+    def placement(self) -> PlacementName:
+        """The placement that has clients where they are."""
+        return standing_placement(self._tables, knows_places=self._knows_places())
 
     def snapshot(self) -> Snapshot:
         """Who wants what now, and how much of it is expected in the horizon."""

@@ -7,7 +7,7 @@ from typing import NoReturn, get_args
 
 from meshwright.errors import OperatorError
 from meshwright.model import schema
-from meshwright.model.designs import asking, chosen_designs, compared_designs
+from meshwright.model.designs import asking, compared_designs
 from meshwright.pipeline.places.place import Place
 from meshwright.pipeline.replays.parameters import (
     InterestParameters,
@@ -32,12 +32,9 @@ def refuse_impossible(trace: Place, parameters: ReplayParameters) -> None:
 def replayed_designs(
     parameters: ReplayParameters, broker_count: int | None = None
 ) -> tuple[str, ...]:
-    """The designs of a replay in one order; one that knows of cells is told how large they are.
-
-    Where none is named, what people join by hand is replayed, too.
-    """
-    named, cell_degrees = parameters.overlay.designs, parameters.interests.cell_degrees
-    names = compared_designs(None, broker_count) if named is None else chosen_designs(named)
+    """The designs of a replay in one order; one that knows of cells is told how large they are."""
+    cell_degrees = parameters.interests.cell_degrees
+    names = compared_designs(parameters.overlay.designs, broker_count)
     if cell_degrees == InterestParameters().cell_degrees:
         return names
     return tuple(asking(name, "cell_degrees", cell_degrees) for name in names)
@@ -56,6 +53,16 @@ def is_tabled(placement: PlacementName, names: Sequence[str]) -> bool:
     if placement == "recorded":
         return schema.CONNECTIONS.name in names
     return placement != "location" or schema.POSITIONS.name in names
+
+
+def standing_placement(names: Sequence[str], *, knows_places: bool) -> PlacementName:
+    """The placement that has clients where a plan finds them; names: of the trace's tables.
+
+    knows_places: whether it is known where clients and brokers are.
+    """
+    if is_tabled("recorded", names):
+        return "recorded"
+    return "location" if knows_places else "static"
 
 
 def raise_impossible(trace: Place, placement: PlacementName) -> NoReturn:
