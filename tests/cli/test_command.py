@@ -156,6 +156,13 @@ def test_workloads_are_replayable(tmp_path: Path) -> None:
     assert contents[0] == contents[1] != contents[2]
 
 
+def test_topics_that_nobody_drew_are_told(tmp_path: Path) -> None:
+    words = ("workload", "generate", "--brokers", "2", "--topics", "5", "--topics-per-broker", "1")
+    topics = answered(*words, "--out", tmp_path / "one")["topics"]
+    told = " ".join(call(*words, "--out", tmp_path / "two").stdout.split())
+    assert f"; {5 - topics} topics that nobody drew left out" in told
+
+
 def test_a_workload_that_cannot_be_is_refused(tmp_path: Path) -> None:
     words = ("workload", "generate", "--brokers", "9", "--topics", "5", "--topics-per-broker")
     assert "cannot want 6 of 5 topics" in refused(*words, "6", "--out", tmp_path / "new")

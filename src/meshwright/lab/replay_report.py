@@ -37,9 +37,9 @@ EXPLANATION = (
     "The price is what a publication costs, in messages: messages to interested brokers and on the "
     "way in, relays by brokers that do not want it, delay in hops, management for what brokers "
     "subscribe to, reconfiguration for changes of overlay and of clients' brokers, and links of "
-    "the mean broker, each by its weight. Subscription changes are subscriptions that brokers "
-    "began or ended, load deviation is that of subscriptions over brokers. A heading sorts the "
-    "table by its column."
+    "the mean broker, each by its weight, and rounded by itself. Subscription changes are "
+    "subscriptions that brokers began or ended, load deviation is that of subscriptions over "
+    "brokers. A heading sorts the table by its column."
 )
 TIES = (
     "Each bar is a candidate: a design with a placement. A tie is one whose price differs from the "

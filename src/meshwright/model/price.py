@@ -48,22 +48,9 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return {name: getattr(self, name) for name in PARTS}
 
     def shown(self) -> dict[str, str]:
-        """The parts and the total as tables write them: what is written adds up, too.
-
-        Each part is rounded down, and the hundredths that the total has left go to the parts that
-        lost most.
-        """
-        unit = 10**SHOWN_DIGITS
-        values = {name: value * unit for name, value in self.parts().items()}
-        whole = {name: math.floor(value) for name, value in values.items()}
-        total = round(self.total * unit)
-        lost = sorted(values, key=lambda name: (whole[name] - values[name], PARTS.index(name)))
-        for name in lost[: total - sum(whole.values())]:
-            whole[name] += 1
-        return {
-            name: f"{value / unit:,.{SHOWN_DIGITS}f}"
-            for name, value in (whole | {"price": total}).items()
-        }
+        """The parts and the total as tables write them, each rounded by itself."""
+        values = self.parts() | {"price": self.total}
+        return {name: f"{value:,.{SHOWN_DIGITS}f}" for name, value in values.items()}
 
 
 PARTS: tuple[str, ...] = Price.__struct_fields__

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from meshwright.cli.console.screen import plain_table
+from meshwright.model.wording import amount
 
 if TYPE_CHECKING:
     from meshwright.cli.console.screen import PlainTable
@@ -52,7 +53,7 @@ PRICE_EXPLANATION = (
     "Price is what a publication costs in messages, the sum of six parts: messages to interested "
     "brokers and on the way in, relays by others, delay in hops, management for what brokers "
     "subscribe to, reconfiguration for changes of overlay and of clients' brokers, and links of "
-    "the mean broker; each by its weight."
+    "the mean broker; each by its weight, and rounded by itself."
 )
 EXPLANATION = (
     "Notification overhead is messages for each publication, unwanted relays are all that reach "
@@ -148,9 +149,9 @@ def metrics_cells(name: str, found: Evaluation) -> list[str]:
         f"{found.diameter_mean:.1f}",
         f"{found.k_held}",
         f"{found.messages_per_publication:.1f}",
-        f"{found.messages_external:,.0f}",
+        amount(found.messages_external),
         f"{found.delay_hops_mean:.2f}",
-        f"{found.cost:,.0f}",
+        amount(found.cost),
         f"{found.management_messages_mean:.1f}",
         f"{found.load_spread:.2f}",
     ]

@@ -71,6 +71,8 @@ def generate(
             exponents=Exponents(zipf=zipf_exponent, expo=expo_decay),
         )
     interests_path, rates_path = write_snapshot(snapshot, out)
+    undrawn = topics - len(snapshot.topics)
+    left = f"; {counted(undrawn, 'topic')} that nobody drew left out" if undrawn else ""
     answer(
         as_json,
         {
@@ -85,6 +87,6 @@ def generate(
         },
         f"{interests_path}: {counted(len(snapshot.brokers), 'broker')}, "
         f"{counted(len(snapshot.topics), 'topic')}, "
-        f"{counted(snapshot.interests.pair_count, 'pair')} of them",
+        f"{counted(snapshot.interests.pair_count, 'pair')} of them{left}",
         f"{rates_path}: {publications:g} publications of each topic",
     )
