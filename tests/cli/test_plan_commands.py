@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from commands import answered, call, refused, small_network, small_tree
 
 from meshwright.files.overlays import write_overlay
-from meshwright.files.plans import read_plan
+from meshwright.files.plans import read_plan, write_plan
 from meshwright.model.designs import candidates
 from meshwright.model.evaluation import Evaluation
-from meshwright.model.plan import PlanCost
+from meshwright.model.plan import PlanCost, Step
 from meshwright.planning.arrangement.methods import METHODS
 
 PLAN_KEYS = {
@@ -195,7 +196,10 @@ def test_a_published_topic_that_nobody_wants_is_told(tmp_path: Path) -> None:
     rates.write_text("topic,publications\nt0,1\nt1,1\nt2,1\nt3,1\n")
     words = ("overlay", "compare", "--interests", interests, "--rates", rates)
     assert answered(*words)["topics_unwanted"] == 1
-    assert "1 published topic is wanted by nobody" in " ".join(call(*words).stdout.split())
+    assert (
+        "1 published topic is wanted by nobody; what it costs on its way is counted."
+        in " ".join(call(*words).stdout.split())
+    )
 
 
 def test_filters_and_topics_that_no_broker_accepts_are_refused_in_tables(tmp_path: Path) -> None:
@@ -262,10 +266,35 @@ def test_where_nothing_stands_the_plan_builds_what_is_recommended(tmp_path: Path
     assert {step.action for step in made.steps} == {"add_link"}
     assert len(made.steps) == len(made.target.links)
     told = " ".join(call("plan", "show", plan).stdout.split())
+    assert "gets worse" not in told
     assert f"No link stands: {document['recommended']} builds {len(made.steps)} links" in told
     assert "Once it is built a publication costs" in told
     assert "before" not in told
-    assert "The network gets worse" not in told
+
+
+def test_a_plan_difference_shows_both_sides_and_what_nothing_stands_before(
+    tmp_path: Path,
+) -> None:
+    interests, rates = small_network(tmp_path)
+    one, other = tmp_path / "one.json", tmp_path / "other.json"
+    words = ("overlay", "compare", "--interests", interests, "--rates", rates)
+    answered(*words, "--designs", "chord", "--load-spread-max", "9", "--out-plan", one)
+    made = read_plan(one)
+    client = {"action": "move_client", "why": "so.", "algorithm": "similarity", "before": 0.0}
+    for path, target, design in ((one, "b1", "gm"), (other, "b2", "mesh")):
+        moves = tuple(
+            Step(brokers=(f"c{number}-{target}", f"b{number % 9}", target), metric="clients",
+                 after=1.0, **client)
+            for number in range(9)
+        )  # fmt: skip
+        bare = msgspec.structs.replace(made.source, design=design)
+        write_plan(msgspec.structs.replace(made, source=bare, steps=moves), path)
+    told = call("plan", "diff", one, other, "--lines", "4").stdout
+    assert "different overlays" not in told
+    assert told.count("\n- client") == told.count("\n+ client") == 2
+    assert "-      and 6 lines more" in told
+    assert "+      and 6 lines more" in told
+    assert "nothing stands before" in told
 
 
 def test_a_plan_to_what_is_wished_and_costs_more_is_not_written_unless_forced(

@@ -70,13 +70,17 @@ class Objections(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     worse_topic_count: int
     data_until_us: int | None = None
 
-    def sentences(self, now_us: int) -> tuple[str, ...]:
-        """The same for people, at a time by which the age of the data is counted."""
+    def sentences(self, now_us: int, *, is_first: bool = False) -> tuple[str, ...]:
+        """The same for people, at a time by which the age of the data is counted.
+
+        is_first: nothing stands before the plan that could get worse.
+        """
+        is_silent = is_first or self.metrics or self.topics
         return (
             self._change(),
             *([_worse("The network", self.metrics)] if self.metrics else []),
             *(self._topics() if self.topics else []),
-            *([] if self.metrics or self.topics else ["No metric and no topic gets worse."]),
+            *([] if is_silent else ["No metric and no topic gets worse."]),
             *([] if self.data_until_us is None else [_age(now_us - self.data_until_us)]),
         )
 

@@ -321,4 +321,5 @@ def told_against(plan: Plan) -> list[str]:
 
     if plan.against is None:
         return []
-    return ["What speaks against it:", *plan.against.sentences(time_ns() // 1_000)]
+    told = plan.against.sentences(time_ns() // 1_000, is_first=plan.is_first)
+    return ["What speaks against it:", *told]

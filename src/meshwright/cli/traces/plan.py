@@ -385,7 +385,8 @@ def diff(
             return read_plan(file)
         return desk_at(data, manager, token_file).plan(name).whole()
 
-    found = plan_difference(read(first), read(second))
+    plans = read(first), read(second)
+    found = plan_difference(*plans)
     answer(
         as_json,
         {
@@ -397,7 +398,7 @@ def diff(
         },
         f"- {first}",
         f"+ {second}",
-        _worth_table(found),
+        _worth_table(found, plans),
         *_told(found, lines),
     )
 
@@ -507,16 +508,12 @@ def _told_steps(plan: Plan, count: int) -> list[str]:
     from meshwright.planning.changes.grouping import grouped
 
     groups = grouped(plan.steps)
-    lines = [f"{group.number:5}. {group.sentence}" for group in groups[:count]]
-    return _shortened(lines, len(groups))
-
-
-def _shortened(lines: list[str], count: int) -> list[str]:
-    more = count - len(lines)
+    lines = [f"{at:5}. {group.sentence}" for at, group in enumerate(groups[:count], start=1)]
+    more = len(groups) - len(lines)
     return lines if more <= 0 else [*lines, f"       and {counted(more, 'line')} more"]
 
 
-def _worth_table(found: PlanDifference) -> Any:
+def _worth_table(found: PlanDifference, plans: tuple[Plan, Plan]) -> Any:
     from meshwright.model.price import SHOWN_DIGITS
 
     prices = found.price_after
@@ -525,28 +522,51 @@ def _worth_table(found: PlanDifference) -> Any:
         if prices is None
         else ["price of a publication after", *(f"{each:,.{SHOWN_DIGITS}f}" for each in prices)]
     )
+    saved = [
+        "nothing stands before" if plan.is_first else amount(benefit)
+        for plan, benefit in zip(plans, found.net_benefit, strict=True)
+    ]
     rows = [
         first,
-        ["cost of the change", *map(amount, found.reconfiguration_cost)],
-        ["net benefit", *map(amount, found.net_benefit)],
+        ["messages of the change", *map(amount, found.reconfiguration_cost)],
+        ["messages saved, less those", *saved],
     ]
     return plain_table({"": False, "-": True, "+": True}, rows)
 
 
 def _told(found: PlanDifference, count: int) -> list[str]:
-    """Differences, those alike in one line; - is the first plan's alone, + the second's."""
+    """Differences, those alike in one line; - is the first plan's alone, + the second's.
+
+    Of each kind as many are shown as of the others, if it has as many.
+    """
     from meshwright.planning.changes.grouping import grouped_links, grouped_moves, some
 
     if found.is_none:
         return ["Both plans lead to the same network."]
     one, other = found.designs
-    lines = [
-        *([] if found.same_source else ["They start from different overlays."]),
-        *([] if one == other else [f"- design {one}", f"+ design {other}"]),
-        *(f"- {clause}" for clause in grouped_links(found.links_first)),
-        *(f"+ {clause}" for clause in grouped_links(found.links_second)),
-        *([f"~ position of {some(found.positions)}"] if found.positions else []),
-        *(f"- {clause}" for clause in grouped_moves(found.moves_first)),
-        *(f"+ {clause}" for clause in grouped_moves(found.moves_second)),
+    kinds = [
+        [] if found.same_source else ["They start from different overlays."],
+        [] if one == other else [f"- design {one}", f"+ design {other}"],
+        [f"- {clause}" for clause in grouped_links(found.links_first)],
+        [f"+ {clause}" for clause in grouped_links(found.links_second)],
+        [f"~ position of {some(found.positions)}"] if found.positions else [],
+        [f"- {clause}" for clause in grouped_moves(found.moves_first)],
+        [f"+ {clause}" for clause in grouped_moves(found.moves_second)],
     ]
-    return _shortened(lines[:count], len(lines))
+    lines = []
+    for kind, shown in zip(kinds, _shares([len(kind) for kind in kinds], count), strict=True):
+        more = len(kind) - shown
+        lines += kind[:shown]
+        lines += [f"{kind[0][0]}      and {counted(more, 'line')} more"] if more else []
+    return lines
+
+
+def _shares(sizes: list[int], count: int) -> list[int]:
+    """How many of each size are among so many, all alike as far as they go."""
+    shares = [0] * len(sizes)
+    while count > 0 and shares != sizes:
+        for at, size in enumerate(sizes):
+            if count > 0 and shares[at] < size:
+                shares[at] += 1
+                count -= 1
+    return shares

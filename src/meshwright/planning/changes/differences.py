@@ -45,7 +45,7 @@ def plan_difference(first: Plan, second: Plan) -> PlanDifference:
     """Compare where two plans lead; the order of steps on the way counts for nothing."""
     first_moves, second_moves = first.client_moves(), second.client_moves()
     return PlanDifference(
-        same_source=first.source == second.source,
+        same_source=_is_same_begin(first.source, second.source),
         designs=(founded_as(first.target), founded_as(second.target)),
         cost_after=(first.cost.after, second.cost.after),
         price_after=None
@@ -59,6 +59,12 @@ def plan_difference(first: Plan, second: Plan) -> PlanDifference:
         moves_first=tuple(move for move in first_moves if move not in second_moves),
         moves_second=tuple(move for move in second_moves if move not in first_moves),
     )
+
+
+def _is_same_begin(one: Overlay, other: Overlay) -> bool:
+    """Whether two plans start alike; where no link stands, it has no design that could differ."""
+    are_bare = not one.links and not other.links
+    return one == other or (are_bare and one.brokers == other.brokers)
 
 
 def overlay_changes(known: Overlay, now: Overlay) -> tuple[str, ...]:

@@ -25,24 +25,19 @@ LOADS = {"clients", "subscriptions"}
 
 @dataclass(frozen=True, slots=True)
 class StepGroup:
-    """Steps of one action that one sentence tells; number: of the first of them, from 1."""
+    """Steps of one action that one sentence tells."""
 
-    number: int
     steps: tuple[Step, ...]
     sentence: str
 
 
 def grouped(steps: Sequence[Step]) -> list[StepGroup]:
     """Clients that go the same way, and links of one broker, together; in the order of steps."""
-    groups: dict[tuple[str, ...], list[tuple[int, Step]]] = {}
-    for number, step in enumerate(steps, start=1):
-        groups.setdefault(_key(number, step), []).append((number, step))
+    groups: dict[tuple[str, ...], list[Step]] = {}
+    for number, step in enumerate(steps):
+        groups.setdefault(_key(number, step), []).append(step)
     sought = {step.brokers[-1] for step in steps if step.metric == "topics_shared"}
-    found = []
-    for members in groups.values():
-        alike = tuple(step for _, step in members)
-        found.append(StepGroup(members[0][0], alike, _sentence(alike, sought)))
-    return found
+    return [StepGroup(tuple(alike), _sentence(tuple(alike), sought)) for alike in groups.values()]
 
 
 def grouped_moves(moves: Iterable[ClientMove]) -> list[str]:
@@ -132,6 +127,8 @@ def _linked(steps: tuple[Step, ...]) -> str:
         return f"the links join {counted(joined, 'part')} of topics that were apart."
     if len({step.why for step in steps}) == 1:
         return first.why
+    if first.action == "add_link":
+        return "what they share goes straight between them."
     return "the other links carry what they share."
 
 

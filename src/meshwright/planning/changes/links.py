@@ -55,7 +55,7 @@ def link_plan(
             *_removals(source, len(added), removed, snapshot, target.design),
         )
         if source.design == target.design
-        else _replacements((source, target), (added, removed)),
+        else _replacements((source, target), (added, removed), snapshot),
         change_messages=messages,
         summary=_summary((source, target), (len(added), len(removed)), (before, after)),
     )
@@ -156,19 +156,22 @@ def _removals(
 
 
 def _replacements(
-    overlays: tuple[Overlay, Overlay], changes: tuple[Sequence[Link], Sequence[Link]]
+    overlays: tuple[Overlay, Overlay],
+    changes: tuple[Sequence[Link], Sequence[Link]],
+    snapshot: Snapshot,
 ) -> tuple[Step, ...]:
     """Links of one design give way to those of another, for the sake of the whole."""
-    old, new = map(founded_as, overlays)
     added, removed = changes
-    count = len(overlays[0].links)
-    told = f"{new} links them, {old} does not." if count else f"{new} links them."
-    changing: list[tuple[Literal["add_link", "remove_link"], Link, str, int]] = [
-        *(("add_link", link, told, 1) for link in added),
-        *(("remove_link", link, f"{old} links them, {new} does not.", -1) for link in removed),
+    count, new = len(overlays[0].links), founded_as(overlays[1])
+    is_keyed = design(overlays[1].design).forwarding in {"rendezvous", "partition"}
+    keyed = f"{new} links brokers by their positions, whatever they want."
+    changing: list[tuple[Literal["add_link", "remove_link"], Link, int]] = [
+        *(("add_link", link, 1) for link in added),
+        *(("remove_link", link, -1) for link in removed),
     ]
     steps = []
-    for action, link, why, change in changing:
+    for action, link, change in changing:
+        why = keyed if is_keyed else _why_replaced(action, link, new, snapshot)
         steps.append(
             Step(
                 action=action,
@@ -182,6 +185,18 @@ def _replacements(
         )
         count += change
     return tuple(steps)
+
+
+def _why_replaced(action: str, link: Link, new: str, snapshot: Snapshot) -> str:
+    one, other = link
+    shared = len(shared_topics(snapshot, one, other))
+    if not shared:
+        use = "uses the link for those of others" if action == "add_link" else "needs no such link"
+        return f"they share no topic, and {new} {use}."
+    topics = f"{one} and {other} share {counted(shared, 'topic')}"
+    if action == "add_link":
+        return f"{topics}: the link takes them straight from one to the other."
+    return f"{topics}: the links of {new} carry them another way."
 
 
 class TopicParts:
