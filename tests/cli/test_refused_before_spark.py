@@ -29,6 +29,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "cut" / "positions").mkdir(parents=True)
     (tmp_path / "cut" / "positions" / "part.parquet").write_bytes(b"PAR1")
     (tmp_path / "city" / "positions").mkdir(parents=True)
+    for table in ("subscriptions", "connections"):
+        (tmp_path / "named" / table).mkdir(parents=True)
     (tmp_path / "run.toml").write_text(CONFIG)
     (tmp_path / "goals.toml").write_text('k_min = 2\nprefer = ["cost", "cost"]\n')
     return tmp_path
@@ -47,6 +49,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("compare cut", "cut/positions/part.parquet: this is not a whole Parquet file"),
         ("compare city --out afile", "afile: a file is in the way; name a folder"),
         ("compare city --out afile/below", "afile/below: a file is in the way; name a folder"),
+        ("compare named --brokers 9", "named: the trace names its brokers, so that a number of"),
+        ("plan create named --design gm --out p.json --brokers 9", "leave --brokers out"),
         ("compare city --slot soon", "'soon' is no duration"),
         ("compare city --slot 1.5s", "'1.5s' is not in whole seconds"),
         ("pipeline run run.toml", "afile: a file is in the way; name a folder"),

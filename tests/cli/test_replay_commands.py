@@ -153,7 +153,7 @@ def clients_of_four_brokers(trace: Path, subscriptions: list[str], published: li
 def test_a_filter_is_interest_in_all_that_it_takes(spark: object, tmp_path: Path) -> None:
     del spark
     # By name 4 x 5 deliveries, by wildcard 4 x 7, of a group 11, by content all 4 x 13.
-    wanted = ["name/1", "all/#", "$share/g/group/#", "$where/n>1/part/#"]
+    wanted = ["name/1", "all/#", "$share/g/group/#", "$where/n>1/part/#", "nothing/+"]
     published = ["name/1"] * 5 + ["all/1"] * 7 + ["group/1"] * 11 + ["part/1"] * 13 + ["nobody"]
     trace = clients_of_four_brokers(tmp_path / "trace", wanted, published)
     out, plan = tmp_path / "findings", tmp_path / "plan.json"
@@ -162,6 +162,7 @@ def test_a_filter_is_interest_in_all_that_it_takes(spark: object, tmp_path: Path
     lines = document["comparison"]
     assert {line["deliveries"] for line in lines} == {20 + 28 + 11 + 52}
     assert (document["topics_unwanted"], document["content_subscriptions"]) == (1, 4)
+    assert document["filters_idle"] == 1
     assert "4 subscriptions ask for content" in (out / "report.html").read_text()
     assert read_plan(plan).client_moves() == ()  # they are where they are
 
@@ -171,11 +172,13 @@ def test_a_plan_is_made_for_wildcards_as_for_topics_by_name(spark: object, tmp_p
     plans = {}
     for name, wanted in (("one", "s/1"), ("all", "s/#")):
         published = ["s/1"] * 5 + ["u"]
-        trace = clients_of_four_brokers(tmp_path / name, [wanted], published)
+        trace = clients_of_four_brokers(tmp_path / name, [wanted, "nothing/+"], published)
         plan = tmp_path / f"{name}.json"
         told = call("plan", "create", trace, "--design", "gm", "--out", plan)
         assert told.exit_code == 0
-        assert "1 published topic is wanted by nobody" in " ".join(told.output.split())
+        sentences = " ".join(told.output.split())
+        assert "1 published topic is wanted by nobody" in sentences
+        assert "1 filter takes no topic that is known here" in sentences
         plans[name] = plan.read_bytes()
     assert plans["all"] == plans["one"]
 

@@ -63,11 +63,13 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a candidate fits and, in one sentence, why; price is that of one publication.
 
-    price: the sum of parts. is_tie: no more than chance makes it dearer than the best.
+    price: the sum of parts. is_tie: no more than chance makes it dearer than the best. fault: why
+    it does not fit, None if it does.
     """
 
     name: str
     fits: bool
+    fault: str | None = None
     price: float
     parts: Price
     sentence: str
@@ -279,6 +281,7 @@ def _verdict(
     return Verdict(
         name=standing.name,
         fits=standing.fault is None,
+        fault=standing.fault,
         price=standing.price.total,
         parts=standing.price,
         sentence=f"{standing.name} {'; '.join(filter(None, (reason, standing.remark)))}.",

@@ -17,6 +17,7 @@ from pyarrow import parquet
 from pyspark.sql import SparkSession
 from small_telemetry import BEGIN_US, HOUR_US, record_hours, told_until
 
+from meshwright.cli.traces.pipeline_watch import told_period
 from meshwright.errors import InputFileError, OperatorError
 from meshwright.files.plans import read_plan
 from meshwright.files.trace_files import compact
@@ -72,6 +73,20 @@ def test_a_period_plans_for_filters_as_for_what_they_take(tmp_path: Path) -> Non
     # sun and rain at both, as the group is at the first of its brokers; nobody wants $SYS/load.
     assert (record.brokers, record.topics, record.interests, record.content) == (3, 3, 4, 2)
     assert record.decision == "planned"
+
+
+def test_a_period_tells_what_takes_nothing_and_what_nobody_wants(tmp_path: Path) -> None:
+    rows = [
+        *(Finding("want", 0, broker, "sun") for broker in ("b0", "b1")),
+        Finding("want", 0, "b1", "nothing/+"),
+        *(Finding("publish", 0, None, topic, 4, 2.0) for topic in ("sun", "moon")),
+    ]
+    judge(tmp_path).judge(found_table(rows), 0)
+    (record,) = records_in(tmp_path)
+    assert (record.topics_unwanted, record.filters_idle) == (1, 1)
+    told = told_period(record)
+    assert "1 published topic is wanted by nobody; what it costs on its way is counted" in told
+    assert "1 filter takes no topic that is known here" in told
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,8 @@ class Notes(NamedTuple):
             )
         if self.topics_unwanted:
             are = counted(self.topics_unwanted, "published topic is", "published topics are")
-            told.append(f"{are} wanted by nobody; what they cost on their way is counted.")
+            cost = "it costs on its way" if self.topics_unwanted == 1 else "they cost on their way"
+            told.append(f"{are} wanted by nobody; what {cost} is counted.")
         if self.filters_idle:
             take = counted(self.filters_idle, "filter takes", "filters take")
             told.append(f"{take} no topic that is known here; compare the spelling of both.")

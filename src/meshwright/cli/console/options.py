@@ -117,9 +117,12 @@ Cell = Annotated[
     ),
 ]
 BrokerCount = Annotated[
-    int,
+    int | None,
     typer.Option(
-        "--brokers", min=2, help="Brokers where the trace names none: in its most visited cells."
+        "--brokers",
+        min=2,
+        show_default="50",
+        help="Brokers where the trace names none: in its most visited cells.",
     ),
 ]
 Interests = Annotated[

@@ -99,7 +99,7 @@ def compare(
             "--cluster", "--cluster-size", min=1, help="Brokers among which a client may choose."
         ),
     ] = 5,
-    brokers: BrokerCount = 50,
+    brokers: BrokerCount = None,
     k: K = 1,
     delay_weight: DelayWeight = 1.0,
     relay_weight: RelayWeight = 1.0,
@@ -135,10 +135,15 @@ def compare(
         TimeParameters,
     )
     from meshwright.pipeline.replays.replay import replay_trace
-    from meshwright.pipeline.replays.wishes import refuse_impossible, wanted_placements
+    from meshwright.pipeline.replays.wishes import (
+        broker_count,
+        refuse_impossible,
+        wanted_placements,
+    )
 
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
     chosen: tuple[PlacementName, ...] | None = wanted_placements(placements)
+    trace, folder = place_of(trace_place), None if out is None else place_of(out)
     parameters = ReplayParameters(
         seed=seed,
         time=TimeParameters(
@@ -147,7 +152,7 @@ def compare(
             warmup_slots=warmup,
         ),
         interests=InterestParameters(cell_degrees=cell),
-        brokers=BrokerParameters(count=brokers),
+        brokers=BrokerParameters(count=broker_count(trace, brokers)),
         placement=PlacementParameters(methods=chosen, cluster_size=cluster),
         overlay=OverlayParameters(
             designs=None if designs is None else chosen_designs(designs),
@@ -161,7 +166,6 @@ def compare(
             link_weight=link_weight,
         ),
     )
-    trace, folder = place_of(trace_place), None if out is None else place_of(out)
     if isinstance(trace, Path):
         refuse_impossible(trace, parameters)
     today = None if source is None else read_overlay_or_target(source)

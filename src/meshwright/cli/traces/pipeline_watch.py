@@ -146,7 +146,7 @@ def watch(
 
     def report(record: PeriodRecord) -> None:
         judged.append(record)
-        typer.echo(_told(record), err=True)
+        typer.echo(told_period(record), err=True)
 
     is_short = once and is_short_work(telemetry)
     with spark_work("Watching", spark, is_short=is_short, only_in=out) as work:
@@ -202,8 +202,13 @@ def _summary(out: Path, judged: list[PeriodRecord], record: WatchRecord) -> str:
     )
 
 
-def _told(record: PeriodRecord) -> str:
+def _notes(record: PeriodRecord) -> Notes:
+    return Notes(record.content, record.topics_unwanted, record.filters_idle)
+
+
+def told_period(record: PeriodRecord) -> str:
+    """What was seen in a period and what came of it, in one line."""
     seen = f"{counted(record.publications, 'publication')}, {counted(record.interests, 'interest')}"
     named = "" if record.plan is None else f" -> {record.plan}"
-    notes = "".join(f". {sentence}" for sentence in Notes(record.content, 0).sentences())
+    notes = "".join(f". {sentence}" for sentence in _notes(record).sentences())
     return f"{record.begin} to {record.end}: {seen}; {record.decision}{named}{notes}"

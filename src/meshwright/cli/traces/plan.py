@@ -169,7 +169,7 @@ def create(
     k: OwnK = None,
     cluster_size: ClusterSize = 10,
     cell: Cell = 1.0,
-    brokers: BrokerCount = 50,
+    brokers: BrokerCount = None,
     goal: GoalWords = None,
     goals_file: GoalsFile = None,
     degree_max: DegreeMax = None,
@@ -247,7 +247,7 @@ def create(
     if trace is None or design is None:
         raise OperatorError("Give a TRACE and its --design, or a manager with --manager URL.")
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
-    place = _checked(trace)
+    place, broker_count = _checked(trace, brokers)
     today, stuck = _today(source, data), _stuck(staying, data)
     weights = _weights(relay_weight, management_weight, reconfiguration_weight, link_weight)
     wish = PlanWish(design, objective, method, delay_weight, k, weights=weights)
@@ -256,7 +256,7 @@ def create(
         slot_s=duration_s(slot),
         horizon_s=duration_s(t_free),
         cell_degrees=cell,
-        broker_count=brokers,
+        broker_count=broker_count,
         seed=seed,
     )
     with spark_work("Reading the trace", spark, is_short=is_short_work(place)) as work:
@@ -288,14 +288,16 @@ def create(
     answer_plan(as_json, "plan create", made, kept, seed, notes=notes, predicted=predicted)
 
 
-def _checked(trace: str) -> Place:
-    """Where a trace is; one on this machine is checked before Spark starts."""
+def _checked(trace: str, brokers: int | None) -> tuple[Place, int]:
+    """Where a trace is, and brokers if it names none; refused before Spark starts, if it can be."""
+    from meshwright.pipeline.replays.wishes import broker_count
     from meshwright.pipeline.tables.traces import check_trace
 
     place = place_of(trace)
+    count = broker_count(place, brokers)
     if isinstance(place, Path):
         check_trace(place)
-    return place
+    return place, count
 
 
 def _weights(relay: float, management: float, reconfiguration: float, link: float) -> PriceWeights:

@@ -110,12 +110,37 @@ def replay_parts(
         EXPLANATION,
         "",
         recommendation.reason,
+        *told_unfit(candidates, recommendation),
         *told_way(replay, way),
         *_told_moves(replay, candidates),
         *([f"Report: {files['report']}"] if "report" in files else []),
         *([] if way is None or "plan" not in files else _told_plan(replay, way, files["plan"])),
     ]
     return document, shown
+
+
+def told_unfit(
+    candidates: list[ReplayedCandidate], recommendation: ReplayRecommendation
+) -> list[str]:
+    """Each reason for which lines do not fit once, with those lines, the cheapest first."""
+    from meshwright.planning.recommendation import in_order
+
+    verdicts = recommendation.verdicts
+    unfit: dict[str, dict[str, list[str]]] = {}
+    for at in in_order(verdicts):
+        each, fault = candidates[at], verdicts[at].fault
+        if fault is not None:
+            unfit.setdefault(fault, {}).setdefault(each.placement, []).append(each.design)
+    designs = len({each.design for each in candidates})
+    told = []
+    for fault, lines in unfit.items():
+        named = (
+            f"{'every design' if len(names) == designs > 1 else ', '.join(names)} with {placement} "
+            "placement"
+            for placement, names in lines.items()
+        )
+        told.append(f"No fit: {'; '.join(named)}, because {fault}.")
+    return told
 
 
 def _told_moves(replay: TraceReplay, candidates: list[ReplayedCandidate]) -> list[str]:
@@ -204,7 +229,7 @@ def replay_told(replay: TraceReplay, trace: Place) -> str:
 
 
 def _notes(replay: TraceReplay) -> Notes:
-    return Notes(replay.content_count, replay.unwanted_count)
+    return Notes(replay.content_count, replay.unwanted_count, replay.idle_count)
 
 
 def write_report(

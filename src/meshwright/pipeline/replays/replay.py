@@ -48,7 +48,7 @@ from meshwright.pipeline.stages.placement import (
 )
 from meshwright.pipeline.stages.rates import even_rates, publication_rates
 from meshwright.pipeline.stages.replay import ReplayInputs, replayed
-from meshwright.pipeline.stages.taking import content_count
+from meshwright.pipeline.stages.taking import content_count, idle_count
 from meshwright.pipeline.stages.visits import cells, visits
 from meshwright.pipeline.tables.brokers import Brokers
 from meshwright.pipeline.tables.timeline import Timeline, spanning
@@ -69,7 +69,8 @@ class TraceReplay:
     """What came of a trace: the tables of its stages, and what they are about.
 
     content_count: subscriptions that take only some messages of their topics; all are counted.
-    unwanted_count: topics that were published and that nobody ever wanted.
+    unwanted_count: topics that were published and that nobody ever wanted. idle_count: filters that
+    take no topic which is known.
     today: the overlay that stood before, if one was given. period: why it plans as often as it
     does, where that was chosen.
     """
@@ -82,6 +83,7 @@ class TraceReplay:
     tables: dict[str, DataFrame]
     content_count: int = 0
     unwanted_count: int = 0
+    idle_count: int = 0
     today: Overlay | None = None
     period: str = ""
 
@@ -159,6 +161,7 @@ class _Replay:
             {},
             self._content_count(),
             self._unwanted_count(),
+            self._idle_count(),
             self.today,
             self.period,
         )
@@ -216,6 +219,13 @@ class _Replay:
         if is_located(self.names, self.parameters):
             return 0
         return content_count(self._read(schema.SUBSCRIPTIONS))
+
+    def _idle_count(self) -> int:
+        if is_located(self.names, self.parameters):
+            return 0
+        is_told = schema.PUBLICATIONS.name in self.names
+        published = self._read(schema.PUBLICATIONS) if is_told else None
+        return idle_count(self._read(schema.SUBSCRIPTIONS), published)
 
     def _unwanted_count(self) -> int:
         published, wanted = (

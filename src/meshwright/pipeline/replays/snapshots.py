@@ -40,7 +40,7 @@ from meshwright.pipeline.stages.interests import (
     subscribed_interests,
 )
 from meshwright.pipeline.stages.rates import publication_rates
-from meshwright.pipeline.stages.taking import content_count
+from meshwright.pipeline.stages.taking import content_count, idle_count
 from meshwright.pipeline.stages.visits import cells, visits
 from meshwright.pipeline.tables.brokers import Brokers
 from meshwright.pipeline.tables.frames import literal_frame
@@ -130,6 +130,7 @@ class TraceMoment:
             self._brokers.coordinates,
             self._content_count(),
             self._publishers(topics, expected),
+            self._idle_count(),
         )
 
     def subscriptions(self) -> float:
@@ -179,6 +180,12 @@ class TraceMoment:
         if SUBSCRIPTIONS.name not in self._tables:
             return 0
         return content_count(self._read(SUBSCRIPTIONS))
+
+    def _idle_count(self) -> int:
+        if SUBSCRIPTIONS.name not in self._tables:
+            return 0
+        is_told = PUBLICATIONS.name in self._tables
+        return idle_count(self._read(SUBSCRIPTIONS), self._read(PUBLICATIONS) if is_told else None)
 
     def _known_brokers(self, names: tuple[str, ...] | None) -> Brokers:
         """Those that are named, with what is known of them; else the trace's, or as many made."""

@@ -10,10 +10,12 @@ from meshwright.model import schema
 from meshwright.model.designs import asking, compared_designs
 from meshwright.pipeline.places.place import Place
 from meshwright.pipeline.replays.parameters import (
+    BrokerParameters,
     InterestParameters,
     PlacementName,
     ReplayParameters,
 )
+from meshwright.pipeline.tables.trace_brokers import has_brokers
 from meshwright.pipeline.tables.traces import check_trace, table_folder, table_names
 
 
@@ -27,6 +29,18 @@ def refuse_impossible(trace: Place, parameters: ReplayParameters) -> None:
         if not is_tabled(placement, names):
             raise_impossible(trace, placement)
     check_trace(trace)
+
+
+def broker_count(trace: Place, wanted: int | None) -> int:
+    """How many brokers to take where a trace names none; refused where it has its own."""
+    if wanted is None:
+        return BrokerParameters().count
+    if has_brokers(trace):
+        raise OperatorError(
+            f"{trace}: the trace names its brokers, so that a number of them has no say; leave "
+            "--brokers out."
+        )
+    return wanted
 
 
 def replayed_designs(

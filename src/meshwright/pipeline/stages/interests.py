@@ -7,6 +7,7 @@ from pyspark.sql import functions as sf
 
 from meshwright.model.replay_schema import INTERESTS
 from meshwright.pipeline.stages.taking import (
+    held_filters,
     is_shared,
     known_topics,
     names_one_topic,
@@ -24,8 +25,8 @@ def subscribed_interests(subscriptions: DataFrame, published: DataFrame | None =
     that a group shares is that of the member who has had it longest.
     """
     changed = _subscribed(subscriptions)
-    filters = subscriptions.where(~names_one_topic() & sf.col("is_on")).select("topic").distinct()
-    taken = taken_topics(filters, known_topics(subscriptions, published))
+    known = known_topics(subscriptions, published)
+    taken = taken_topics(held_filters(subscriptions), known)
     if taken is None:
         return conform(changed, INTERESTS)
     held = _once_a_group(interest_spans(changed.where(~names_one_topic())))

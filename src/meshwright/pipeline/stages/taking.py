@@ -42,6 +42,18 @@ def known_topics(subscriptions: DataFrame, published: DataFrame | None) -> DataF
     return known.distinct()
 
 
+def idle_count(subscriptions: DataFrame, published: DataFrame | None) -> int:
+    """Filters that somebody subscribes to and that take no topic which is known."""
+    filters = held_filters(subscriptions)
+    taken = taken_topics(filters, known_topics(subscriptions, published))
+    return 0 if taken is None else filters.count() - taken.select("filter").distinct().count()
+
+
+def held_filters(subscriptions: DataFrame) -> DataFrame:
+    """topic: filters that anybody ever subscribes to and that may take several topics."""
+    return subscriptions.where(~names_one_topic() & sf.col("is_on")).select("topic").distinct()
+
+
 def taken_topics(filters: DataFrame, topics: DataFrame) -> DataFrame | None:
     """filter, topic: the topics that each filter takes; None if there are no filters.
 

@@ -20,7 +20,7 @@ from meshwright.files.decoding import decoded
 from meshwright.files.documents import document_bytes
 from meshwright.files.plans import read_plan
 from meshwright.files.writing import write_whole
-from meshwright.filters.taking import asks_content, pairs_taken
+from meshwright.filters.taking import asks_content, pairs_taken, topics_taken
 from meshwright.model.identifiers import BrokerName, TopicName
 from meshwright.model.interests import interests_from_pairs
 from meshwright.model.overlay import Overlay
@@ -41,6 +41,8 @@ class PeriodRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What was seen in a period and what came of it; batch is the one that judged it.
 
     content: subscriptions of brokers that take only some messages of their topics; all are counted.
+    topics_unwanted: those that are published and that nobody wants. filters_idle: those that take
+    no topic which is known.
     """
 
     begin: str
@@ -54,6 +56,8 @@ class PeriodRecord(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     plan: str | None
     content: int = 0
+    topics_unwanted: int = 0
+    filters_idle: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,8 @@ class Judge:
             decision=_decision(plan),
             summary="" if plan is None else plan.summary,
             content=sum(asks_content(wanted) for _, wanted in _wanted(rows)),
+            topics_unwanted=snapshot.topics_unwanted,
+            filters_idle=snapshot.filters_idle or 0,
             plan=f"plan-{name}.json" if plan is not None and plan.steps else None,
         )
         contents = {record_path: document_bytes(record)}
@@ -148,11 +154,13 @@ def snapshot_of_findings(rows: pa.Table, clockwork: Clockwork, source: Overlay |
     rates: dict[str, float] = {}
     for row in published:
         rates[row["topic"]] = rates.get(row["topic"], 0.0) + row["rate"]
-    pairs = pairs_taken(_wanted(rows), rates)
+    wanted = _wanted(rows)
+    pairs = pairs_taken(wanted, rates)
     known = () if source is None else source.brokers
     heard = {broker for broker in rows["broker"].to_pylist() if broker is not None}
     brokers = (*known, *sorted(heard - set(known)))
     topics = sorted({topic for _, topic in pairs} | set(rates))
+    filters = {filter_ for _, filter_ in wanted}
     broker_numbers = {name: number for number, name in enumerate(brokers)}
     topic_numbers = {name: number for number, name in enumerate(topics)}
     entering = np.zeros((len(brokers), len(topics)), dtype=np.float64)
@@ -174,6 +182,7 @@ def snapshot_of_findings(rows: pa.Table, clockwork: Clockwork, source: Overlay |
             [rates.get(topic, 0.0) * clockwork.period_slots for topic in topics], dtype=np.float64
         ),
         publishers=_places(entering, published),
+        filters_idle=sum(not taken for taken in topics_taken(filters, topics).values()),
     )
 
 
