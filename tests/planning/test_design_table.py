@@ -137,8 +137,8 @@ def test_a_replay_tells_designs_that_know_of_cells_how_large_they_are() -> None:
             )
         )
 
-    assert replayed(1.0) == ("chord", "quadtree")
-    assert replayed(0.5) == ("chord", "quadtree:cell_degrees=0.5")
+    assert replayed(1.0) == ("chord", "quadtree", "mesh", "star")
+    assert replayed(0.5) == ("chord", "quadtree:cell_degrees=0.5", "mesh", "star")
     assert asking("quadtree:cell_degrees=2", "cell_degrees", 0.5) == "quadtree:cell_degrees=2"
 
 
