@@ -247,6 +247,23 @@ def test_where_files_prove_nothing_most_brokers_are_right() -> None:
     assert watermark(Clocks(), *((broker, hour, COPIED) for broker, hour in pair)) == 120
 
 
+def test_events_far_ahead_make_no_fast_clock_the_network_s() -> None:
+    """b1 is three hours ahead; b2 told of an event far ahead, and b3 of another, further still."""
+    day = 24
+    told = [("b0", 4), ("b1", 7), ("b2", 4), ("b2", 10 * day)]
+    for heard in (told, [*told, ("b3", 4), ("b3", 30 * day)]):
+        clocks = Clocks()
+        assert watermark(clocks, *((broker, hour, COPIED) for broker, hour in heard)) == 3
+        assert hours_ahead(clocks) == {broker: 3 * (broker == "b1") for broker, _ in heard}
+
+
+def test_a_broker_that_is_silent_is_lost_whatever_it_told_of_a_far_future() -> None:
+    clocks, day = Clocks(), 24
+    heard = [("b0", 4), ("b1", 4), ("b2", 4), ("b2", 30 * day), ("b0", 15), ("b1", 15)]
+    watermark(clocks, *((broker, hour, COPIED) for broker, hour in heard))
+    assert clocks.lost(TWO_HOURS, 10 * HOUR_US) == {"b2"}
+
+
 def test_a_dead_broker_of_two_holds_nothing_up_in_a_copy() -> None:
     clocks = Clocks()
     heard = [("b1", 3, COPIED), *(("b0", hour, COPIED) for hour in range(1, 100, 5))]

@@ -190,15 +190,16 @@ class Bucket(msgspec.Struct):
             for reading in self.clocks.readings(clockwork) if speaks else ():
                 if reading.is_waited_for and reading.broker:
                     yield Finding("broker", period, reading.broker)
-        self._forget(held.picture, self.clocks.watermark_us - clockwork.forget_us)
+        self._forget(clockwork, held.picture)
         self.next_period = due[-1] + 1
         self.periods = {one for one in self.periods if one >= self.next_period}
         self.held = _encoded(held)
         rest = Waiting(events, counts)
         self.waiting = [_encoded(rest)] if events or counts else []
 
-    def _forget(self, picture: Picture, before_us: int) -> None:
-        lost = self.clocks.lost(before_us)
+    def _forget(self, clockwork: Clockwork, picture: Picture) -> None:
+        before_us = self.clocks.watermark_us - clockwork.forget_us
+        lost = self.clocks.lost(clockwork, before_us)
         picture.forget(before_us, lost)
         self.parts.forget(before_us)
         for broker in lost:

@@ -26,6 +26,12 @@ class Clock(msgspec.Struct):
         """Its newest time up to a bound; None if all are later."""
         return max((time for time in self.newest_us.values() if time <= bound_us), default=None)
 
+    def reached_us(self, bound_us: int) -> int:
+        """The same, or the first of its times if all are later, but none after it was written."""
+        told_us = self.told_us(bound_us)
+        first_us = min(self.newest_us.values())
+        return min(first_us if told_us is None else told_us, self.written_us)
+
     def last_us(self) -> int:
         """Its newest time, however far ahead."""
         return max(self.newest_us.values())
@@ -86,9 +92,9 @@ class Clocks(msgspec.Struct):
         """What is later is too far ahead to move a clock."""
         return self._middle_us(clockwork) + clockwork.ahead_us
 
-    def lost(self, before_us: int) -> set[str]:
-        """Brokers that have told nothing since a time."""
-        return {name for name, clock in self.brokers.items() if clock.last_us() < before_us}
+    def lost(self, clockwork: Clockwork, before_us: int) -> set[str]:
+        """Brokers that have told nothing since a time, but for what lies too far ahead."""
+        return {one.broker for one in self.readings(clockwork) if one.newest_us < before_us}
 
     def _middle_us(self, clockwork: Clockwork) -> int:
         """What most of those that write have reached, and from there on the middle one of them.
@@ -99,13 +105,16 @@ class Clocks(msgspec.Struct):
         writing = [one for one in self.brokers.values() if self._writes(clockwork, one)]
         if not writing:
             return 0
-        last = sorted(min(one.last_us(), one.written_us) for one in writing)
-        middle_us, next_us = -1, last[(len(last) - 1) // 2]
+        middle_us, next_us = -1, max(one.last_us() for one in writing)
+        while next_us != middle_us:
+            middle_us, bound_us = next_us, next_us + clockwork.ahead_us
+            next_us = sorted(one.reached_us(bound_us) for one in writing)[(len(writing) - 1) // 2]
+        middle_us = -1
         while next_us > middle_us:
-            middle_us = next_us
-            told = [(one.told_us(middle_us + clockwork.ahead_us), one) for one in writing]
-            near = sorted(min(time, one.written_us) for time, one in told if time is not None)
-            next_us = near[len(near) // 2] if near else middle_us
+            middle_us, bound_us = next_us, next_us + clockwork.ahead_us
+            near = [one for one in writing if one.told_us(bound_us) is not None]
+            reached = sorted(one.reached_us(bound_us) for one in near)
+            next_us = reached[len(reached) // 2] if reached else middle_us
         return middle_us
 
     def _writes(self, clockwork: Clockwork, clock: Clock) -> bool:
