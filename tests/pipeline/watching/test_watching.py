@@ -219,6 +219,29 @@ def test_a_file_that_lacks_a_column_or_has_another_unit_of_time_is_named(
             )  # fmt: skip
 
 
+def test_rows_of_impossible_times_are_counted_and_end_no_watch(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    telemetry, plans = tmp_path / "telemetry", tmp_path / "plans"
+    record_hours(telemetry, 0, HOURS)
+    path = telemetry / "publications" / "b0-0-000001.parquet"
+    table = parquet.read_table(path)
+    for part, year in ((77, 9999), (78, 1900)):
+        time_us = (year - 1970) * 31_556_952_000_000
+        row = table.slice(0, 1).set_column(0, "time", pa.array([time_us], TIME))
+        row = row.set_column(row.schema.get_field_index("part"), "part", pa.array([part]))
+        parquet.write_table(row, path.with_name(f"b0-0-{part:06d}.parquet"))
+    for _ in range(2):
+        record = watch(
+            spark, telemetry, judge(plans), lambda _: None, is_once=True, files_per_batch=1000,
+        )  # fmt: skip
+        assert [record.total(what) for what in ("quarantined", "forgotten", "late")] == [1, 1, 0]
+    assert [one.begin for one in records_in(plans)] == [
+        "2010-08-01T00:00:00Z", "2010-08-01T02:00:00Z", "2010-08-01T04:00:00Z",
+    ]  # fmt: skip
+    assert compact(telemetry, before_ns=1 << 62) != []
+
+
 def test_a_watch_that_is_killed_goes_on_without_losing_or_counting_twice(
     watched: tuple[Path, Path, list[PeriodRecord]], tmp_path: Path
 ) -> None:

@@ -46,7 +46,7 @@ def compact(
     from meshwright.files.trace_files import compact as compacted
     from meshwright.pipeline.tables.traces import check_trace
 
-    check_trace(trace)
+    check_trace(trace, is_growing=True)
     with alone_with(trace) as is_alone:
         if not is_alone:
             raise OperatorError(f"{trace}: somebody reads this trace now; try again later.")

@@ -74,10 +74,10 @@ def table_names(trace: Place) -> tuple[str, ...]:
     return names
 
 
-def check_trace(trace: Place) -> None:
+def check_trace(trace: Place, *, is_growing: bool = False) -> None:
     """Refuse what is no trace, or has a damaged file, before its rows are read.
 
-    Of a trace on this machine before anybody starts Spark for it.
+    Of a trace on this machine before anybody starts Spark for it. is_growing: as check_part has it.
     """
     if isinstance(trace, Address):
         for name in table_names(trace):
@@ -87,7 +87,7 @@ def check_trace(trace: Place) -> None:
         return
     for name in table_names(trace):
         for part in parts(trace / name):
-            check_part(part, TRACE_TABLES[name])
+            check_part(part, TRACE_TABLES[name], is_growing=is_growing)
 
 
 def row_counts(trace: Place) -> dict[str, int]:

@@ -66,7 +66,7 @@ def _told(rows: pd.DataFrame, clockwork: Clockwork) -> Iterator[pd.DataFrame]:
     yield _happened(rows[~is_published])
     yield _files(rows, clockwork)
     periods = np.unique(rows["time_us"].to_numpy() // clockwork.period_us)
-    yield pd.DataFrame({"kind": "period", "count": periods})
+    yield pd.DataFrame({"kind": "period", "count": periods[periods >= 0]})
 
 
 def _placed(rows: pd.DataFrame, digests: dict[str, str]) -> pd.DataFrame:

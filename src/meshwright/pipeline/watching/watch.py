@@ -93,7 +93,7 @@ def _check_files(telemetry: Path) -> None:
         folder = telemetry / table.name
         for part in parts(folder) if folder.is_dir() else ():
             if part.exists():  # those that were put together are gone
-                check_part(part, table)
+                check_part(part, table, is_growing=True)
 
 
 def _follow(query: StreamingQuery, plans: Path, known: set[str], report: Report) -> None:
