@@ -151,6 +151,20 @@ def test_age_ends_files_but_not_what_was_told_since_the_last_statement() -> None
     assert len(gone) == 8
 
 
+def test_room_is_kept_and_sessions_stay_also_where_the_newest_file_is_a_large_one() -> None:
+    files = [
+        TraceFile("connections", "1", 10, 1, "b0", 1, 1, 1),
+        TraceFile("subscriptions", "1", 10, 2, "b0", 1, 1, 1),
+        TraceFile("publications", "1to9", 1000, 3, "b0", 1, 1, 9),
+    ]
+    gone = outdated(files, Retention(bytes_max=100), now_ns=0)
+    assert [one.table for one in gone] == ["publications"]
+    assert [one.table for one in outdated(files, Retention(bytes_max=15), now_ns=0)] == [
+        "publications", "connections",
+    ]  # fmt: skip
+    assert outdated(files[2:], Retention(bytes_max=100), now_ns=0) == files[2:]
+
+
 def test_files_without_parts_of_former_versions_stay_apart(tmp_path: Path) -> None:
     folder = tmp_path / "publications"
     folder.mkdir()

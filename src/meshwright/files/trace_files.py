@@ -173,7 +173,7 @@ def outdated(files: Iterable[TraceFile], kept: Retention, now_ns: int) -> list[T
     """What has to go, oldest first.
 
     What brokers told since their last statement tells who wants what now, so that age does not end
-    it; only for want of room it goes, and last.
+    it; only for want of room it goes, and last. A file that is larger than all the room goes, too.
     """
     ordered = sorted(files, key=_age)
     is_needed = _since_statements(ordered)
@@ -183,7 +183,7 @@ def outdated(files: Iterable[TraceFile], kept: Retention, now_ns: int) -> list[T
     ]
     left = [one for one in ordered if one not in set(gone)]
     room = kept.bytes_max - sum(one.bytes for one in left) if kept.bytes_max else 0
-    for one in sorted(left[:-1], key=lambda file: (is_needed(file), _age(file))):
+    for one in sorted(left, key=lambda file: (is_needed(file), _age(file))):
         if room >= 0:
             break
         gone.append(one)
