@@ -18,6 +18,7 @@ from meshwright.pipeline.imports.lines import numbered_lines
 from meshwright.pipeline.job_faults import spark_faults
 from meshwright.pipeline.tables.traces import read_table
 
+TIME = "a date and a time of day, as in 2010-08-01T12:00:00Z"
 GOOD = "7,2010-08-01T12:00:00Z,40.7,-73.9,v1"
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -25,14 +26,16 @@ pytestmark = pytest.mark.usefixtures("spark")
 
 def test_every_kind_of_bad_row_is_refused_with_its_line_and_reason(tmp_path: Path) -> None:
     bad = {
-        "7,yesterday,40.7,-73.9,v1": "ts_utc cannot be read",
-        "7,2010-02-30T12:00:00Z,40.7,-73.9,v1": "ts_utc cannot be read",
+        "7,yesterday,40.7,-73.9,v1": f"ts_utc is not {TIME}",
+        "7,2010-02-30T12:00:00Z,40.7,-73.9,v1": f"ts_utc is not {TIME}",
+        "7,2010-08-01,40.7,-73.9,v1": f"ts_utc is not {TIME}",
+        "7,1969-08-01T12:00:00Z,40.7,-73.9,v1": "ts_utc is not a time in the years 1970 to 2199",
         "7,,40.7,-73.9,v1": "ts_utc is missing",
         "7,2010-08-01T12:00:00Z,90.1,-73.9,v1": "lat is not a number from -90 to 90",
         "7,2010-08-01T12:00:00Z,40.7,-180.5,v1": "lon is not a number from -180 to 180",
         "7,2010-08-01T12:00:00Z,nan,-73.9,v1": "lat is not a number from -90 to 90",
         "7,2010-08-01T12:00:00Z,,-73.9,v1": "lat is missing",
-        " ,2010-08-01T12:00:00Z,40.7,-73.9,v1": "user_id is missing",
+        ",2010-08-01T12:00:00Z,40.7,-73.9,v1": "user_id is missing",
         "7,2010-08-01T12:00:00Z,40.7": "the row does not have 5 fields",
         '7,2010-08-01T12:00:00Z,40.7,-73.9,"v': "a quoted field does not end on its line",
         GOOD: "it repeats line 2",
@@ -44,7 +47,7 @@ def test_every_kind_of_bad_row_is_refused_with_its_line_and_reason(tmp_path: Pat
         (str(path), number, reason, text) for number, (text, reason) in enumerate(bad.items(), 4)
     ]
     assert refused("import", "--format", "gowalla", path, "--strict", "--out", tmp_path / "x") == (
-        f"error: {path}, line 4: ts_utc cannot be read, and 10 other rows are refused too; "
+        f"error: {path}, line 4: ts_utc is not {TIME}, and 12 other rows are refused too; "
         "correct the file, or import without --strict."
     )
     assert not (tmp_path / "x").exists()
@@ -95,7 +98,10 @@ def test_names_that_no_client_may_use_are_refused_with_their_line_and_reason(
                 "t/+,c0,1": "topic is not a topic name (1 to 65,535 bytes of UTF-8, no +",
                 '"t/#",c0,1': "topic is not a topic name (1 to 65,535 bytes of UTF-8, no +",
                 "t\0,c0,1": "topic is not a topic name (1 to 65,535 bytes of UTF-8, no +",
-                "t,c0,-5": "bytes cannot be read",
+                **{
+                    f"t,c0,{count}": "bytes is not a whole number from 0 to 9,223,372,036,854,775,"
+                    for count in ("-5", "1.5", "99999999999999999999")
+                },
             },
         ),
         "connections": (
@@ -208,7 +214,7 @@ TELEMETRY: dict[str, dict[str, list[object]]] = {
         ("subscriptions", "client", b"\xffc", "client is not a client id"),
         ("publications", "topic", "t/+", "topic is not a topic name"),
         ("publications", "publisher", "", "publisher is not a client id"),
-        ("publications", "bytes", -5, "bytes is not a whole number of zero or more"),
+        ("publications", "bytes", -5, "bytes is not a whole number from 0 to "),
     ],
 )
 @pytest.mark.parametrize("has_statistics", [True, False])

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 from checkin_files import write_lines
 from trace_commands import answered, refused, rows
+
+WHOLE = "a whole number from 0 to 9,223,372,036,854,775,807"
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -135,8 +138,8 @@ def test_tables_of_our_own_are_read_from_csv_by_the_names_of_their_files(tmp_pat
         ("b2", None, None, None, None),
     ]
     assert sorted(row[2] for row in rows(trace, "quarantine")) == [
-        "capacity cannot be read",
-        "is_on cannot be read",
+        f"capacity is not {WHOLE}",
+        "is_on is not true, false, 1 or 0",
     ]
     other = write_lines(tmp_path / "list.csv", "broker", "b1")
     assert "list.csv: the name of the file must be that of a table: subscriptions," in refused(
@@ -159,6 +162,64 @@ def test_tables_of_our_own_are_read_from_json_lines(tmp_path: Path) -> None:
     assert sorted(row[1:3] for row in rows(trace, "quarantine")) == [
         (2, "there is no column size"),
         (3, "this is not a JSON object"),
-        (4, "bytes cannot be read"),
+        (4, f"bytes is not {WHOLE}"),
         (5, "topic is missing"),
     ]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_blanks_around_text_belong_to_it_and_those_around_numbers_do_not(
+    tmp_path: Path, kind: str
+) -> None:
+    moment, blank = "2020-01-01T00:00:00Z", " a , p , 5"
+    told = [blank, "a,p,5", " , ,5"]
+    lines = ["time,topic,publisher,bytes", *(f"{moment} ,{line}" for line in told)]
+    if kind == "jsonl":
+        fields = [f"{moment} ,{line}".split(",") for line in told]
+        names = lines[0].split(",")
+        lines = [json.dumps(dict(zip(names, each, strict=True))) for each in fields]
+    trace = tmp_path / "trace"
+    path = write_lines(tmp_path / f"publications.{kind}", *lines)
+    answered("import", "--format", kind, path, "--out", trace)
+    assert sorted(row[1:] for row in rows(trace, "publications")) == [
+        (" ", " ", 5), (" a ", " p ", 5), ("a", "p", 5),
+    ]  # fmt: skip
+    assert rows(trace, "quarantine") == []
+
+
+def test_what_is_no_json_or_no_text_is_refused(tmp_path: Path) -> None:
+    good = '{"time":"2020-01-01T00:00:00Z","topic":"t","publisher":"p","bytes":5}'
+    faulty = {
+        good.replace('"', "'"): "this is not a JSON object (Expecting property name",
+        f"{good} trailing": "this is not a JSON object (Extra data)",
+        good.replace(":5", ":NaN"): "this is not a JSON object (NaN is no JSON)",
+        "[" * 100_000: "this is not a JSON object",
+        "null": "this is not a JSON object",
+        good.replace('"t"', '"\\ud800"'): "topic is not text in UTF-8: an escape",
+        good.replace('"topic"', '"\\ud800"'): "there is no column ?",
+        good.replace('"t"', "7"): "topic is not a JSON string",
+        good.replace('"t"', "true"): "topic is not a JSON string",
+        good.replace('"p"', '{"x":1}'): "publisher is a JSON object",
+        good.replace('"p"', '["x"]'): "publisher is a JSON array",
+        good.replace('"p"', '""'): "publisher is missing",
+        good.replace(',"bytes":5', ""): "bytes is missing",
+        good.replace(":5", ":5.0"): f"bytes is not {WHOLE}",
+        good.replace(":5", ":true"): f"bytes is not {WHOLE}",
+        good.replace(":5", ":9223372036854775808"): f"bytes is not {WHOLE}",
+        good.replace('"topic":', '"topic":"a","topic":'): "a column is given twice",
+    }
+    fine = [
+        good.replace('"t"', '"\\ud83d\\ude00"'),
+        good.replace(":5", ": 9223372036854775807 "),
+        good.replace(":5", ':"5"'),
+    ]
+    path = write_lines(tmp_path / "publications.jsonl", *faulty, *fine)
+    trace = tmp_path / "trace"
+    answered("import", "--format", "jsonl", path, "--out", trace)
+    assert sorted(row[1:] for row in rows(trace, "publications")) == [
+        ("t", "p", 5), ("t", "p", 9223372036854775807), ("\U0001f600", "p", 5),
+    ]  # fmt: skip
+    refusals = sorted(rows(trace, "quarantine"), key=lambda row: row[1])
+    for row, (number, (line, reason)) in zip(refusals, enumerate(faulty.items(), 1), strict=True):
+        assert (row[1], row[3]) == (number, line)
+        assert str(row[2]).startswith(reason)

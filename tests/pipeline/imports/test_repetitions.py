@@ -103,7 +103,7 @@ def random_line(rng: np.random.Generator, header: str) -> str:
     values = {
         "user_id": str(rng.choice(["7", '"7"', "8", " 8", "9"], p=[0.4, 0.1, 0.3, 0.1, 0.1])),
         "ts_utc": f"2010-08-{rng.integers(10, 30)}{rng.choice(['T', ' '])}12:00:00",
-        "lat": str(rng.choice(["40.7", "40.70", "4.07e1", "0", "-0", "x"])),
+        "lat": str(rng.choice(["40.7", " 40.70 ", "4.07e1", "0", "-0", "x"])),
         "lon": "1",
         "venue_id": "v",
     }
@@ -123,7 +123,7 @@ def judged_by_a_loop(files: list[Path]) -> tuple[list[tuple[str, datetime, float
                 refused.append((str(path), line, "lat is not a number from -90 to 90"))
                 continue
             time = datetime.fromisoformat(fields["ts_utc"]).replace(tzinfo=UTC)
-            row = fields["user_id"].strip(' "'), time.replace(tzinfo=None), float(fields["lat"])
+            row = fields["user_id"].strip('"'), time.replace(tzinfo=None), float(fields["lat"])
             if row in first:
                 where, number = first[row]
                 place = "" if where == path else f" of {where}"

@@ -9,7 +9,7 @@ from pyspark.sql import functions as sf
 
 from meshwright.model.schema import FRIENDSHIPS
 from meshwright.pipeline.imports.imported import Imported
-from meshwright.pipeline.imports.judging import Judged, judged, usable
+from meshwright.pipeline.imports.judging import Judged, judged, trimmed, usable
 from meshwright.pipeline.imports.records import csv_header, csv_records
 from meshwright.pipeline.imports.repetitions import without_repetitions
 from meshwright.pipeline.tables.frames import conform
@@ -37,7 +37,7 @@ def friend_pairs(session: SparkSession, path: Path) -> Judged:
     are meant.
     """
     records = csv_records(session, [path], *COLUMNS).filter(
-        sf.coalesce(AT_THE_END, sf.lit("1")) != "0"
+        sf.coalesce(trimmed(sf.col(AT_THE_END)), sf.lit("1")) != "0"
     )
     rows = judged(records, FRIENDSHIPS, NAMES)
     alone = sf.when(sf.col("client") == sf.col("friend"), "nobody is their own friend")

@@ -20,9 +20,16 @@ ZONE = r"(Z|[+-]\d{2}:?\d{2})?"
 FORMS: dict[ColumnKind, str] = {
     "time": f"^{DAY}[T ]{CLOCK}{ZONE}$",
     "text": "",
-    "whole": r"^\d{1,18}$",
+    "whole": r"^\d+$",
     "number": r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$",
     "truth": "^(?i)(true|false|0|1)$",
+}
+
+
+# What such a field is told to be, where that is not what every value of its column must be.
+WRITTEN: dict[ColumnKind, str] = {
+    "time": "a date and a time of day, as in 2010-08-01T12:00:00Z",
+    "truth": "true, false, 1 or 0",
 }
 
 
@@ -46,7 +53,7 @@ def judged(records: DataFrame, table: Table, names: Mapping[str, str] | None = N
     texts = records.select(
         *ORIGIN,
         "reason",
-        *(sf.col(source).alias(f"{name} text") for name, source in sources.items()),
+        *(_said(c, sources[c.name]).alias(f"{c.name} text") for c in table.columns),
     )
     valued = texts.withColumns({column.name: _value(column) for column in table.columns})
     reason = sf.coalesce("reason", *(_fault(c, sources[c.name]) for c in table.columns))
@@ -74,6 +81,17 @@ def usable(found: Judged, table: Table) -> DataFrame:
     return good if found.plain is None else found.plain.unionByName(good)
 
 
+def trimmed(field: SparkColumn) -> SparkColumn:
+    """A field without the blanks around it; nothing but blanks is no value."""
+    return sf.nullif(sf.trim(field), sf.lit(""))
+
+
+def _said(column: Column, source: str) -> SparkColumn:
+    """What a field says: blanks around a number or a time are none of it, those of text are."""
+    field = sf.col(source)
+    return sf.nullif(field, sf.lit("")) if column.kind == "text" else trimmed(field)
+
+
 def _value(column: Column) -> SparkColumn:
     """The field as its kind, or null."""
     text = sf.col(f"{column.name} text")
@@ -86,13 +104,10 @@ def _value(column: Column) -> SparkColumn:
 def _fault(column: Column, source: str) -> SparkColumn:
     """Why the field cannot be used, or null; the source's own word for the column is used."""
     text, value = sf.col(f"{column.name} text"), sf.col(column.name)
-    is_bad = text.isNotNull() & value.isNull()
-    reason = sf.when(is_bad, f"{source} cannot be read")
-    if column.kind == "number":
-        reason = sf.when(is_bad | is_unfit(column, value), f"{source} is not {wanted(column)}")
-    elif column.kind in {"time", "text"}:
-        unfit = sf.when(is_unfit(column, value), f"{source} is not {wanted(column)}")
-        reason = sf.coalesce(reason, unfit)
+    is_unreadable = text.isNotNull() & value.isNull()
+    form = WRITTEN.get(column.kind, wanted(column))
+    reason = sf.when(is_unreadable, f"{source} is not {form}")
+    reason = reason.when(is_unfit(column, value), f"{source} is not {wanted(column)}")
     if column.is_required:
         reason = sf.when(text.isNull(), f"{source} is missing").otherwise(reason)
     return reason

@@ -53,8 +53,15 @@ def numbered_lines(session: SparkSession, files: Mapping[int, Path]) -> DataFram
     files: by the numbers that they get in file_number; all are read in one scan. The first line of
     each is number 1.
     """
+    return read_numbered(session, files, _as_they_are, LINES)
+
+
+def read_numbered(
+    session: SparkSession, files: Mapping[int, Path], made: Maker, schema: StructType | str
+) -> DataFrame:
+    """What executors make of the lines of whole files, which know their numbers."""
     pieces = counted(cut_files(session, files), _counts(session, files))
-    return read_pieces(session, pieces, _as_they_are, LINES)
+    return read_pieces(session, pieces, made, schema)
 
 
 def read_pieces(

@@ -12,10 +12,11 @@ from meshwright.errors import OperatorError
 from meshwright.model.schema import QUARANTINE, TRACE_TABLES, Table
 from meshwright.pipeline.imports.csv_tables import judged_csv
 from meshwright.pipeline.imports.imported import Imported, plainly_imported
+from meshwright.pipeline.imports.json_lines import json_records
 from meshwright.pipeline.imports.judging import judged
 from meshwright.pipeline.imports.lines import first_line
 from meshwright.pipeline.imports.parameters import ImportParameters
-from meshwright.pipeline.imports.records import csv_header, json_records
+from meshwright.pipeline.imports.records import csv_header
 from meshwright.pipeline.imports.repetitions import without_repetitions
 
 
@@ -51,7 +52,7 @@ def _imported_table(
         required, optional = _columns(table)
         found = judged_csv(session, paths, table, {}, required=required, optional=optional)
         return plainly_imported(found, table)
-    records = json_records(session, paths, *_columns(table))
+    records = json_records(session, paths, table)
     return plainly_imported(without_repetitions(judged(records, table), table), table)
 
 

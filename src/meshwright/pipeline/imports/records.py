@@ -1,4 +1,4 @@
-"""CSV and JSON lines as records: one text a column, and a reason where a line is no record.
+"""Lines of CSV as records: one text a column, and a reason where a line is no record.
 
 A record is one line: a quoted field that goes on over several lines is refused, because files are
 read in pieces and no piece can know whether it begins inside a quotation.
@@ -10,7 +10,6 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -47,36 +46,6 @@ def by_header(
     return found
 
 
-def json_records(
-    session: SparkSession,
-    paths: Sequence[Path],
-    required: Sequence[str],
-    optional: Sequence[str] = (),
-) -> DataFrame:
-    """Records of files with one JSON object a line."""
-    for path in paths:
-        first_line(path)
-    names = [*required, *optional]
-    lines = numbered_lines(session, dict(enumerate(paths)))
-    keys = sf.json_object_keys("text")
-    known = sf.array(*map(sf.lit, names))
-    strangers = sf.array_except(keys, known)
-    schema = ", ".join(f"`{name}` string" for name in names)
-    return lines.withColumn("fields", sf.from_json("text", schema)).select(
-        *ORIGIN,
-        *(_trimmed(sf.col("fields")[name]).alias(name) for name in names),
-        sf.coalesce(
-            "reason",
-            sf.when(keys.isNull(), "this is not a JSON object"),
-            sf.when(
-                sf.size(strangers) > 0,
-                sf.concat(sf.lit("there is no column "), strangers[0]),
-            ),
-            sf.when(sf.size(keys) > sf.size(sf.array_distinct(keys)), "a column is given twice"),
-        ).alias("reason"),
-    )
-
-
 def csv_header(path: Path, required: Sequence[str], optional: Sequence[str] = ()) -> list[str]:
     """The columns of a CSV file, checked."""
     header = next(csv.reader([first_line(path)]), [])
@@ -106,7 +75,7 @@ def records_of_lines(lines: DataFrame, header: Sequence[str], names: Sequence[st
         .select(
             *ORIGIN,
             *(
-                (_trimmed(sf.col("fields")[name]) if name in header else sf.lit(None))
+                (sf.col("fields")[name] if name in header else sf.lit(None))
                 .cast("string")
                 .alias(name)
                 for name in names
@@ -122,8 +91,3 @@ def records_of_lines(lines: DataFrame, header: Sequence[str], names: Sequence[st
             ).alias("reason"),
         )
     )
-
-
-def _trimmed(field: SparkColumn) -> SparkColumn:
-    """A field without the blanks around it; nothing but blanks is no value."""
-    return sf.nullif(sf.trim(field), sf.lit(""))

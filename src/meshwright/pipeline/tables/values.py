@@ -63,7 +63,9 @@ def wanted(column: Column) -> str:
     if column.kind == "time":
         return f"a time in the years {FIRST_YEAR} to {LAST_YEAR}"
     if column.kind == "whole":
-        return "a whole number of zero or more"
+        return f"a whole number from 0 to {WHOLE_MAX:,}"
+    if column.kind == "truth":
+        return "true or false"
     limit = LIMITS.get(column.name)
     return "a finite number" if limit is None else f"a number from {-limit:g} to {limit:g}"
 
