@@ -129,7 +129,7 @@ def import_files(
         },
         _table_rows(summary.row_counts),
         *(
-            [plain_table({"refused because": False, "rows": True}, _counted(summary.refused))]
+            [plain_table({"reason": False, "rows": True}, _counted(summary.refused))]
             if summary.refused
             else []
         ),
