@@ -19,9 +19,12 @@ from meshwright.pipeline.tables.values import UNFIT
 UNREADABLE_FILE = re.compile(r"Encountered error while reading file (\S+?)\.(?:\s|$)")
 CHANGED = re.compile(rf"{CHANGED_FILE} (\S+?)\.(?:\s|$)")
 UNFIT_VALUE = re.compile(f"{UNFIT}([^{UNFIT}]*){UNFIT}([^{UNFIT}]*){UNFIT}")
-NO_SPACE = "No space left on device"
+# What the system says of a disk that takes no more.
+TAKES_NO_MORE = re.compile(
+    "No space left on device|Disk quota exceeded|File too large|Read-only file system"
+)
 WRITING = re.compile(r"while writing rows to (.+?)\. SQLSTATE")
-STAGED = re.compile(rf"/\.([^/]+){re.escape(ASIDE)}/[^/]+$")
+STAGED = re.compile(rf"/\.([^/]+){re.escape(ASIDE)}/.*$")
 PYTHON_WORKER = "exception was thrown from the Python worker"
 PYTHON_RAISED = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception): .*$", re.MULTILINE)
 REASON_SHOWN_MAX = 300
@@ -55,8 +58,8 @@ def spark_faults() -> Iterator[None]:
                 _named(found[1]), found[2], remedy="correct the table, or import it anew"
             ) from error
         # Java tells the outermost failure first, and the disk's below it.
-        if NO_SPACE in (whole := str(error)):
-            raise OperatorError(_no_space(whole)) from error
+        if (found := TAKES_NO_MORE.search(whole := str(error))) is not None:
+            raise OperatorError(_unwritable(whole, found[0])) from error
         raise OperatorError(f"Spark could not finish the work ({_reason(text)}).") from error
 
 
@@ -68,13 +71,13 @@ def _was_interrupted(error: BaseException) -> bool:
     )
 
 
-def _no_space(text: str) -> str:
-    """Which disk is full: that of a table, or the one with what Spark keeps meanwhile."""
+def _unwritable(text: str, reason: str) -> str:
+    """Which disk takes no more: that of a table, or the one with what Spark keeps meanwhile."""
     if (found := WRITING.search(text)) is not None:
         where, choice = STAGED.sub(r"/\1", _named(found[1])), "choose another folder"
     else:
         where, choice = "What Spark keeps while it works", "set spark.local.dir to another folder"
-    return f"{where}: this cannot be written ({NO_SPACE.lower()}); make room or {choice}."
+    return f"{where}: this cannot be written ({reason.lower()}); make room or {choice}."
 
 
 def _reason(text: str) -> str:

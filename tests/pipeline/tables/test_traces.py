@@ -76,19 +76,31 @@ def test_a_job_that_fails_leaves_what_stood_there(spark: SparkSession, tmp_path:
 FULL = "Caused by: java.io.IOException: No space left on device"
 
 
-def write_to_a_full_disk(out: Path) -> None:
+def write_to_a_disk_that_takes_no_more(out: Path, place: str, cause: str) -> None:
     with staged_trace(out) as folder:
-        place = f"file:{folder / 'friendships'}"
-        raise Py4JError(f"Task failed while writing rows to {place}. SQLSTATE: 58030\n{FULL}")
+        rows = f"rows to file:{folder / place}"
+        raise Py4JError(f"Task failed while writing {rows}. SQLSTATE: 58030\n{cause}")
 
 
-def test_a_full_disk_is_named_and_said_to_need_room(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("place", "cause", "reason"),
+    [
+        ("friendships", FULL, "no space left on device"),
+        (
+            "friendships/_temporary/0/attempt_1/part-0.parquet",
+            "Caused by: java.io.IOException: File too large",
+            "file too large",
+        ),
+    ],
+)
+def test_a_disk_that_takes_no_more_is_named_and_said_to_need_room(
+    tmp_path: Path, place: str, cause: str, reason: str
+) -> None:
     out = tmp_path / "a trace"
     with pytest.raises(OperatorError) as refusal, spark_faults():
-        write_to_a_full_disk(out)
+        write_to_a_disk_that_takes_no_more(out, place, cause)
     assert str(refusal.value) == (
-        f"{out}: this cannot be written (no space left on device); make room or choose another "
-        "folder."
+        f"{out}: this cannot be written ({reason}); make room or choose another folder."
     )
 
 
@@ -130,6 +142,8 @@ def test_only_a_trace_is_replaced(tmp_path: Path) -> None:
         pass
     with pytest.raises(OperatorError, match="its folder does not exist"):
         staged_trace(tmp_path / "no" / "trace").__enter__()
+    with pytest.raises(OperatorError, match=r"^/proc/trace: .* choose another folder"):
+        staged_trace(Path("/proc/trace")).__enter__()
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 

@@ -343,7 +343,9 @@ def _judged_us(saved: SavedPlan) -> int:
 def _against(plan: Plan, at_us: int) -> str:
     if plan.against is None:
         return empty("That was not looked into when this plan was made.")
-    items = "".join(f"<li>{escape(one)}</li>" for one in plan.against.sentences(at_us, is_first=plan.is_first))
+    items = "".join(
+        f"<li>{escape(one)}</li>" for one in plan.against.sentences(at_us, is_first=plan.is_first)
+    )
     return f"<ul style='margin:0;padding-left:1.1rem'>{items}</ul>"
 
 

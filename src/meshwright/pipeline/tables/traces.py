@@ -203,7 +203,13 @@ def _written_in_place(out: Address) -> Iterator[None]:
 @contextmanager
 def _only_writer(aside: Path, out: Path) -> Iterator[None]:
     """Hold the folder beside the target, empty; a lock on it dies with the job that holds it."""
-    aside.mkdir(exist_ok=True)
+    try:
+        aside.mkdir(exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise OperatorError(
+            f"{out}: this cannot be written ({reason}); choose another folder."
+        ) from None
     descriptor = os.open(aside, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
