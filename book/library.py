@@ -22,6 +22,10 @@ found = mw.compare(network)
 print(found.table, found.reason)
 mw.draw(found.overlay, "overlay.svg", network)
 ```
+
+A `Count` or a `Seed` is a whole number of zero or more, a `Weight` a finite number of zero or more.
+An argument that is not what it must be is an `ArgumentError` of `meshwright.errors`, as all that we
+raise is a `MeshwrightError`.
 """
 
 
@@ -48,8 +52,9 @@ def _signature(thing: Callable[..., object]) -> str:
     for one in found.parameters.values():
         kind = type(one.default)
         is_ours = kind.__module__.startswith("meshwright")
+        told = thing.__annotations__[one.name]
         default = _Written(f"{kind.__name__}()") if is_ours else one.default
-        parameters.append(one.replace(default=default, annotation=_written(one.annotation)))
+        parameters.append(one.replace(default=default, annotation=_written(told)))
     answer = _written(found.return_annotation)
     return str(found.replace(parameters=parameters, return_annotation=answer))
 

@@ -37,7 +37,10 @@ kernel_cache.choose_folder()
 def __getattr__(name: str) -> Any:
     if name not in LIBRARY:
         raise AttributeError(f"module 'meshwright' has no attribute {name!r}")
-    return getattr(import_module(LIBRARY[name]), name)
+    found = getattr(import_module(LIBRARY[name]), name)
+    opened = import_module("meshwright.library.door").opened(found)
+    globals()[name] = opened  # the same at every look
+    return opened
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,7 @@
 
 MeshwrightError
     CallerError         the code that calls us passed something impossible
-        FilterError         a text that is no topic name or no filter
+        ArgumentError, FilterError      with the argument, or with the text that is no filter
     PeerError           another broker or client broke the protocol
         MqttError           a client broke MQTT, with the reason code to answer
     OperatorError       a file, option or setting given by a person is wrong
@@ -21,6 +21,17 @@ class MeshwrightError(Exception):
 
 class CallerError(MeshwrightError):
     """The calling code passed something impossible."""
+
+
+class ArgumentError(CallerError):
+    """An argument is not what it must be: whose, which one, what it is, what it must be."""
+
+    def __init__(self, owner: str, name: str, given: str, wanted: str) -> None:
+        self.owner = owner
+        self.name = name
+        self.given = given
+        self.wanted = wanted
+        super().__init__(f"{owner}: {name} is {given}; it must be {wanted}.")
 
 
 class FilterError(CallerError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -14,10 +15,11 @@ import numpy as np
 import pytest
 
 import meshwright as mw
-from meshwright.errors import MeshwrightError, OperatorError
+from meshwright.errors import ArgumentError, MeshwrightError, OperatorError
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.model.designs import DESIGNS
 from meshwright.model.snapshot import Snapshot
+from meshwright.planning.recommendation import Wish
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "docs" / "notebooks" / "first-plan.ipynb"
@@ -102,8 +104,73 @@ def test_a_comparison_and_a_plan_agree_with_each_other(network: Snapshot) -> Non
     assert made.price is not None
     assert bool(made.steps) == (prices["gm"] < prices["now"])
     assert made.price.before.total == pytest.approx(prices["now"])
-    with pytest.raises(OperatorError, match="choose net or cost"):
-        mw.plan(network, "gm", objective="best")
+
+
+@pytest.mark.parametrize(
+    ("verb", "arguments", "fault"),
+    [
+        ("build", {"k": "2"}, "build: k is '2'; it must be a whole number or None."),
+        ("build", {"k": 1.5}, "k is 1.5; it must be a whole number"),
+        ("build", {"k": True}, "k is True; it must be a whole number"),
+        ("build", {"seed": -1}, "seed is -1; it must be a whole number >= 0"),
+        ("build", {"seed": "x"}, "seed is 'x'"),
+        ("build", {"design": None}, "design is None; it must be a string"),
+        ("build", {"network": "a.csv"}, "network is 'a.csv'; it must be a Snapshot"),
+        ("compare", {"weights": {"relay": 1}}, "weights is {'relay': 1}; it must be a PriceW"),
+        ("compare", {"degree_max": "3"}, "degree_max is '3'; it must be a whole number >= 0"),
+        ("compare", {"degree_max": -1}, "compare: degree_max is -1"),
+        ("compare", {"designs": [1]}, "designs is [1]; it must be a sequence of which each is a s"),
+        ("plan", {"today": "overlay.json"}, "today is 'overlay.json'; it must be an Overlay or"),
+        ("plan", {"objective": "best"}, "objective is 'best'; it must be 'net' or 'cost'"),
+        ("evaluate", {"delay_weight": "a"}, "delay_weight is 'a'; it must be a finite number"),
+        ("evaluate", {"delay_weight": -1}, "delay_weight is -1; it must be a finite number >= 0"),
+        ("evaluate", {"overlay": None}, "overlay is None; it must be an Overlay"),
+        ("told_worth", {"plan": np.zeros(3)}, "told_worth: plan is a ndarray; it must be a Plan"),
+        ("network_from_frames", {"interests": [1]}, "interests is [1]; it must be a DataFrame"),
+        ("read_network", {"interests": 1}, "interests is 1; it must be a string or a Path"),
+    ],
+)
+def test_an_argument_that_is_not_what_it_must_be_is_a_sentence(
+    verb: str, arguments: dict[str, Any], fault: str, network: Snapshot
+) -> None:
+    overlay, (interests, rates, _) = mw.build("chord", network), mw.network_to_frames(network)
+    fit: dict[str, dict[str, Any]] = {
+        "build": {"design": "harary", "network": network},
+        "compare": {"network": network},
+        "plan": {"network": network, "design": "chord"},
+        "evaluate": {"overlay": overlay, "network": network},
+        "told_worth": {},
+        "network_from_frames": {"interests": interests, "rates": rates},
+        "read_network": {"rates": "rates.csv"},
+    }
+    with pytest.raises(ArgumentError, match=re.escape(fault)):
+        getattr(mw, verb)(**fit[verb] | arguments)
+
+
+def test_a_call_that_lacks_an_argument_is_python_s_own_error() -> None:
+    with pytest.raises(TypeError, match="build: missing a required argument: 'network'"):
+        mw.build("chord")
+
+
+def test_numbers_of_numpy_become_python_s_own(network: Snapshot, tmp_path: Path) -> None:
+    overlay = mw.build("harary", network, k=np.int64(2), seed=np.uint8(3))
+    assert overlay == mw.build("harary", network, k=2, seed=3)
+    mw.write_overlay(overlay, str(tmp_path / "overlay.json"))
+    assert mw.read_overlay(str(tmp_path / "overlay.json")) == overlay
+    plan = mw.plan(network, "chord")
+    mw.write_plan(plan, str(tmp_path / "plan.json"))
+    assert mw.read_plan(str(tmp_path / "plan.json")) == plan
+
+
+@pytest.mark.parametrize("weight", [-1, float("nan"), float("inf"), 10**400, "1", None, True])
+def test_a_weight_is_a_finite_number_of_zero_or_more(weight: Any) -> None:
+    with pytest.raises(ArgumentError, match="it must be a finite number >= 0"):
+        mw.PriceWeights(relay=weight)
+
+
+def test_what_designs_are_judged_by_is_no_less_than_nothing() -> None:
+    with pytest.raises(ArgumentError, match="Wish: degree_limit is -1"):
+        Wish(degree_limit=-1)
 
 
 def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,9 @@ from meshwright.model.overlay import OVERLAY_VERSION, Overlay
 POSITION_LIMIT = 2**63
 
 
-def read_overlay(path: Path) -> Overlay:
+def read_overlay(path: str | Path) -> Overlay:
     """The overlay of a file, checked: every link and position belongs to its brokers."""
-    return checked_overlay(Document(path))
+    return checked_overlay(Document(Path(path)))
 
 
 def read_tree(path: Path) -> Overlay:
@@ -28,9 +28,9 @@ def read_tree(path: Path) -> Overlay:
     return overlay
 
 
-def write_overlay(overlay: Overlay, path: Path, *, is_private: bool = False) -> None:
+def write_overlay(overlay: Overlay, path: str | Path, *, is_private: bool = False) -> None:
     """The overlay as a file, whole or not at all; private: for its owner alone."""
-    write_whole({path: document_bytes(overlay)}, is_private=is_private)
+    write_whole({Path(path): document_bytes(overlay)}, is_private=is_private)
 
 
 def checked_overlay(document: Document) -> Overlay:

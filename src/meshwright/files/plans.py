@@ -18,9 +18,9 @@ VERSIONS: dict[Place, int] = {
 }
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: str | Path) -> Plan:
     """The plan of a file, checked: both overlays hold, and join the same brokers but for steps."""
-    return _checked_plan(Document(path))
+    return _checked_plan(Document(Path(path)))
 
 
 def read_overlay_or_target(path: Path) -> Overlay:
@@ -33,9 +33,9 @@ def read_overlay_or_target(path: Path) -> Overlay:
     return found
 
 
-def write_plan(plan: Plan, path: Path) -> None:
+def write_plan(plan: Plan, path: str | Path) -> None:
     """The plan as a file, whole or not at all."""
-    write_whole({path: document_bytes(plan)})
+    write_whole({Path(path): document_bytes(plan)})
 
 
 def _checked_plan(document: Document) -> Plan:

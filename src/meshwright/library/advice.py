@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pandas as pd
 
-from meshwright.errors import OperatorError
 from meshwright.lab.figures.overlay_picture import draw_overlay
 from meshwright.lab.figures.saving import refuse_undrawable
+from meshwright.model.arguments import Count, Seed, Weight
 from meshwright.model.designs import NOW, compared_designs
 from meshwright.model.evaluation import Evaluation
 from meshwright.model.identifiers import BrokerName
@@ -43,12 +42,12 @@ class Comparison:
     overlay: Overlay | None
 
 
-def build(design: str, network: Snapshot, *, k: int | None = None, seed: int = 0) -> Overlay:
+def build(design: str, network: Snapshot, *, k: int | None = None, seed: Seed = 0) -> Overlay:
     """The overlay of a design for a network, as `meshwright overlay build` makes it."""
     return build_overlay(design, network, k=k, rng=np.random.default_rng(seed))
 
 
-def evaluate(overlay: Overlay, network: Snapshot, *, delay_weight: float = 1.0) -> Evaluation:
+def evaluate(overlay: Overlay, network: Snapshot, *, delay_weight: Weight = 1.0) -> Evaluation:
     """The metrics of an overlay in a network, as `meshwright overlay evaluate` counts them."""
     return evaluated(overlay, network, delay_weight=delay_weight)
 
@@ -59,9 +58,9 @@ def compare(
     *,
     today: Overlay | None = None,
     k: int = 1,
-    degree_max: int | None = None,
+    degree_max: Count | None = None,
     weights: PriceWeights = DEFAULT_WEIGHTS,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Comparison:
     """Every design by the price of a publication, as `meshwright overlay compare` does for a seed.
 
@@ -101,7 +100,7 @@ def plan(
     objective: Objective = "net",
     k: int | None = None,
     weights: PriceWeights = DEFAULT_WEIGHTS,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Plan:
     """What to change to get from today's overlay to a better one of a design, step by step.
 
@@ -109,14 +108,12 @@ def plan(
     takes, by the price of a publication; "cost" lowers the design's own cost whatever that takes.
     The plan's summary, price and steps say what it does and why; `told_worth` says whether it pays.
     """
-    if objective not in get_args(Objective):
-        raise OperatorError(f"There is no objective {objective!r}; choose net or cost.")
     wish = PlanWish(design, objective, delay_weight=weights.delay, k=k, weights=weights)
     return propose(network, wish, Circumstances(source=today, seed=seed))
 
 
 def draw(
-    overlay: Overlay, file: str | Path, network: Snapshot | None = None, *, seed: int = 0
+    overlay: Overlay, file: str | Path, network: Snapshot | None = None, *, seed: Seed = 0
 ) -> Path:
     """A picture of an overlay, .svg or .png; a network colours its brokers by their topics."""
     path = Path(file)

@@ -6,6 +6,8 @@ import math
 
 import msgspec
 
+from meshwright.model.arguments import Weight, check_fields
+
 SHOWN_DIGITS = 2
 
 
@@ -19,11 +21,14 @@ class PriceWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     linking everybody with everybody.
     """
 
-    relay: float = 1.0
-    delay: float = 1.0
-    management: float = 1.0
-    reconfiguration: float = 1.0
-    link: float = 0.1
+    relay: Weight = 1.0
+    delay: Weight = 1.0
+    management: Weight = 1.0
+    reconfiguration: Weight = 1.0
+    link: Weight = 0.1
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

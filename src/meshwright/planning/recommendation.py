@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from meshwright.errors import ProblemError
+from meshwright.model.arguments import Count, Weight, check_fields
 from meshwright.model.designs import candidates, design
 from meshwright.model.evaluation import Evaluation
 from meshwright.model.overlay import Overlay, Parameter
@@ -43,8 +44,11 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
     k: int = 1
     weights: PriceWeights = PriceWeights()
-    degree_limit: int | None = None
-    load_spread_limit: float | None = 3.0
+    degree_limit: Count | None = None
+    load_spread_limit: Weight | None = 3.0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
