@@ -2,7 +2,7 @@
 
 MeshwrightError
     CallerError         the code that calls us passed something impossible
-        ArgumentError, FilterError      with the argument, or with the text that is no filter
+        ArgumentError, FilterError, OverlayError    with what is wrong in which of them
     PeerError           another broker or client broke the protocol
         MqttError           a client broke MQTT, with the reason code to answer
     OperatorError       a file, option or setting given by a person is wrong
@@ -43,6 +43,16 @@ class FilterError(CallerError):
         self.remedy = remedy
         shown = text if len(text) <= FILTER_SHOWN_MAX else text[:FILTER_SHOWN_MAX] + "…"
         super().__init__(f"{shown!r}: {problem}; {remedy}.")
+
+
+class OverlayError(CallerError):
+    """An overlay contradicts itself: at which place of it, what is wrong and what to do."""
+
+    def __init__(self, place: tuple[str | int, ...], problem: str, remedy: str) -> None:
+        self.place = place
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(f"{problem}; {remedy}.")
 
 
 class PeerError(MeshwrightError):

@@ -207,8 +207,9 @@ def test_bridges_that_close_a_cycle_are_refused_where_a_plan_would_begin(tmp_pat
     path = tmp_path / "bridges.json"
     ring = {"links": [["a", "b"], ["b", "c"], ["a", "c"]], "positions": None}
     path.write_bytes(document_bytes_of(OVERLAY | ring | {"design": "tree", "params": {}}))
-    with pytest.raises(InputFileError, match="line 8: the link of 'a' and 'c' closes a cycle"):
-        read_overlay_or_target(path)
+    for read in (read_overlay, read_overlay_or_target):
+        with pytest.raises(InputFileError, match="line 8: the link of 'a' and 'c' closes a cycle"):
+            read(path)
 
 
 def test_a_plan_of_other_brokers_steps_or_versions_is_refused(tmp_path: Path) -> None:

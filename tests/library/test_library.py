@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import meshwright as mw
-from meshwright.errors import ArgumentError, MeshwrightError, OperatorError
+from meshwright.errors import ArgumentError, CallerError, MeshwrightError, OperatorError
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.model.designs import DESIGNS
 from meshwright.model.snapshot import Snapshot
@@ -83,6 +83,35 @@ def test_any_graph_is_an_overlay(network: Snapshot) -> None:
     ring = mw.from_networkx(nx.cycle_graph(network.brokers))
     assert ring.design == "gm"
     assert mw.evaluate(ring, network).degree_max == 2
+
+
+@pytest.mark.parametrize(
+    ("graph", "design", "fault"),
+    [
+        (nx.Graph([("a", "a"), ("a", "b")]), None, "'a' is linked to itself; remove the link."),
+        (nx.cycle_graph("abcd"), "tree", "closes a cycle"),
+        (nx.Graph([("a", "b"), ("c", "d")]), "star", "overlays of star are of the design 'tree'"),
+        (nx.Graph([("a", "b"), ("c", "d")]), "tree", "no links lead from 'a' to 'c'"),
+        (nx.Graph([("a", "b")], design="nope"), None, "there is no design 'nope'"),
+        (nx.Graph([("a", "b")], params=[1]), None, "from_networkx: Expected `object`"),
+        (nx.Graph([(1, "1")]), None, "broker '1' is named twice"),
+        (nx.Graph([("a", "b\n")]), None, "ends with a blank"),
+        (nx.Graph(), None, "the overlay has no brokers"),
+        (nx.DiGraph([("a", "b")]), None, "the graph is a DiGraph; give networkx.Graph(graph)"),
+        (nx.MultiGraph([("a", "b")]), None, "the graph is a MultiGraph; give networkx.Graph(gr"),
+        ([1], None, "from_networkx: graph is <class 'list'>; it must be a networkx.Graph."),
+    ],
+)  # fmt: skip
+def test_what_files_refuse_is_refused_of_graphs(graph: Any, design: str | None, fault: str) -> None:
+    with pytest.raises(CallerError, match=re.escape(fault)):
+        mw.from_networkx(graph, design)
+
+
+def test_a_graph_has_positions_for_all_or_for_none() -> None:
+    graph = nx.path_graph("abc")
+    graph.nodes["a"]["position"] = 1
+    with pytest.raises(CallerError, match="broker 'b' has no position"):
+        mw.from_networkx(graph, "chord")
 
 
 def test_without_networkx_a_sentence_says_what_to_install(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from meshwright.files.documents import Document, Place, document_bytes
-from meshwright.files.overlays import check_overlay, check_tree, checked_overlay
+from meshwright.files.overlays import blamed, check_overlay, check_standing, checked_overlay
 from meshwright.files.writing import write_whole
-from meshwright.model.designs import DESIGNS
 from meshwright.model.overlay import OVERLAY_VERSION, Overlay
 from meshwright.model.plan import PLAN_VERSION, Plan
 
@@ -27,9 +26,11 @@ def read_overlay_or_target(path: Path) -> Overlay:
     """The overlay of a file, or the one that the plan in the file leads to; a tree is one."""
     document = Document(path)
     is_plan = isinstance(document.raw, dict) and "to" in document.raw
-    found = _checked_plan(document).target if is_plan else checked_overlay(document)
-    if DESIGNS[found.design].geometry == "tree":
-        check_tree(document, found, ("to",) if is_plan else ())
+    if not is_plan:
+        return checked_overlay(document)
+    found = _checked_plan(document).target
+    with blamed(document, ("to",)):
+        check_standing(found)
     return found
 
 
@@ -40,8 +41,9 @@ def write_plan(plan: Plan, path: str | Path) -> None:
 
 def _checked_plan(document: Document) -> Plan:
     plan = document.decoded(Plan, VERSIONS)
-    check_overlay(document, plan.source, ("from",))
-    check_overlay(document, plan.target, ("to",))
+    for side, overlay in (("from", plan.source), ("to", plan.target)):
+        with blamed(document, (side,)):
+            check_overlay(overlay)
     strangers = plan.strangers()
     if strangers:
         raise document.fault(
