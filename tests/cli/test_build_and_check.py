@@ -167,7 +167,7 @@ def test_delays_between_brokers_count_in_milliseconds(tmp_path: Path) -> None:
     ways = [(one, other) for one in names.brokers for other in names.brokers if one < other]
     far = [f"{one},{other},{chance.uniform(1, 90):.3f}\n" for one, other in ways]
     delays.write_text("source,target,delay_ms\n" + "".join(far))
-    snapshot = read_snapshot(interests, rates, delays_path=delays)
+    snapshot = read_snapshot(interests, rates, delays_source=delays)
     files = ("--interests", interests, "--rates", rates)
     words = ("overlay", "arrange", "--geometry", "chord", "--method", "ssbr-greedy", *files)
     answered(*words, "--delays", delays, "--out", plan)

@@ -12,10 +12,17 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 
 import meshwright as mw
-from meshwright.errors import ArgumentError, CallerError, MeshwrightError, OperatorError
+from meshwright.errors import (
+    ArgumentError,
+    CallerError,
+    InputFileError,
+    MeshwrightError,
+    OperatorError,
+)
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.model.designs import DESIGNS
 from meshwright.model.snapshot import Snapshot
@@ -62,6 +69,52 @@ def test_a_table_that_lacks_a_column_is_refused_in_a_sentence(network: Snapshot)
     interests, rates, _ = mw.network_to_frames(network)
     with pytest.raises(MeshwrightError, match="publications"):
         mw.network_from_frames(interests, rates[["topic"]])
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "fault"),
+    [
+        ("rates", {"publications": [1, None, 2]}, "rates, row 1: publications is nan; give every"),
+        ("rates", {"publications": [1, -1, 2]}, "rates, row 1: publications '-1' is negative"),
+        ("rates", {"publications": [1, True, 2]}, "rates, row 1: publications 'True' is not a"),
+        ("rates", {"topic": list("xyx")}, "rates, row 2: topic 'x' stands on row 0 already"),
+        ("rates", {"topic": list("xzw")}, "interests, row 1: topic 'y' has no rate in rates; "),
+        ("interests", {"broker": ["a", None, "c"]}, "interests, row 1: broker is None; give"),
+        ("interests", {"broker": ["a", "a\n", "c"]}, "interests, row 1: the broker name 'a\\n' be"),
+        ("interests", {"topic": ["x", "x/#/y", "x"]}, "interests, row 1: 'x/#/y' is no filter"),
+        ("delays", {"delay_ms": [1, 1, -1]}, "delays, row 2: delay_ms '-1' is negative"),
+        ("delays", {"target": list("bac")}, "delays: no delay from 'a' to 'c' is given"),
+    ],
+)
+def test_a_fault_of_a_frame_is_told_by_table_and_row(
+    table: str, change: dict[str, list[Any]], fault: str
+) -> None:
+    frames = {
+        "interests": pd.DataFrame({"broker": list("abc"), "topic": list("xyz"), "other": 1}),
+        "rates": pd.DataFrame({"topic": list("xyz"), "publications": [1, 2, 3]}),
+        "delays": pd.DataFrame({"source": list("aab"), "target": list("bcc"), "delay_ms": 1.5}),
+    }
+    assert mw.network_from_frames(**frames).brokers == ("a", "b", "c")
+    frames[table] = frames[table].assign(**change)
+    with pytest.raises(InputFileError, match=f"^{re.escape(fault)}"):
+        mw.network_from_frames(**frames)
+
+
+def test_a_row_of_a_filtered_frame_is_told_by_its_index_too() -> None:
+    interests = pd.DataFrame({"broker": list("abc"), "topic": list("xxx")}, index=list("uvw"))
+    rates = pd.DataFrame({"topic": ["x", "y"], "publications": [1, "z"]}, index=[7, 9])
+    with pytest.raises(InputFileError, match=r"^rates, row 1 \(index 9\): publications 'z' is not"):
+        mw.network_from_frames(interests, rates)
+    nowhere = rates.assign(publications=2, broker=[None, "a"])
+    assert mw.network_from_frames(interests, nowhere).publishers is not None
+
+
+def test_a_frame_without_rows_or_with_a_column_twice_is_refused(network: Snapshot) -> None:
+    interests, rates, _ = mw.network_to_frames(network)
+    with pytest.raises(InputFileError, match=r"^interests: there are no rows"):
+        mw.network_from_frames(interests[:0], rates)
+    with pytest.raises(InputFileError, match=r"^interests: the header repeats 'broker', 'topic'"):
+        mw.network_from_frames(pd.concat([interests, interests], axis=1), rates)
 
 
 @pytest.mark.parametrize("name", DESIGNS)

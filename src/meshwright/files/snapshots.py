@@ -9,8 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meshwright.errors import FilterError, InputFileError
-from meshwright.files.tables import TableRow, read_table, table_bytes
+from meshwright.errors import FilterError
+from meshwright.files.tables import (
+    Source,
+    TableRow,
+    read_table,
+    table_bytes,
+    table_fault,
+    told_line,
+)
 from meshwright.files.writing import make_folder, write_whole
 from meshwright.filters.filter import parse_filter
 from meshwright.filters.taking import asks_content, names_one_topic, pairs_taken, topics_taken
@@ -32,7 +39,7 @@ class InterestsFile:
     topic_lines: where each topic is first named, (topic,).
     """
 
-    path: Path
+    source: Source
     brokers: tuple[BrokerName, ...]
     topics: tuple[TopicName, ...]
     interests: Interests
@@ -58,7 +65,7 @@ class Rate(NamedTuple):
         return sum(self.entering.values())
 
 
-def read_interests(path: Path, brokers: tuple[str, ...] | None = None) -> InterestsFile:
+def read_interests(source: Source, brokers: tuple[str, ...] | None = None) -> InterestsFile:
     """Who wants what; brokers and topics in the order of their first appearance.
 
     Where brokers are given (those of an overlay), their order holds, others are refused, and one
@@ -68,7 +75,7 @@ def read_interests(path: Path, brokers: tuple[str, ...] | None = None) -> Intere
     topic_lines: dict[str, int] = {}
     topic_indexes: dict[str, int] = {}
     pair_lines: dict[tuple[int, int], int] = {}
-    for row in read_table(path, INTERESTS_COLUMNS):
+    for row in read_table(source, INTERESTS_COLUMNS):
         broker, topic = row.name(0, "broker"), row.name(1, "topic")
         if topic not in topic_indexes:
             _check(row, topic, parse_filter, "no filter that a broker accepts")
@@ -81,22 +88,23 @@ def read_interests(path: Path, brokers: tuple[str, ...] | None = None) -> Intere
             topic_indexes.setdefault(topic, len(topic_indexes)),
         )
         if pair in pair_lines:
+            earlier = told_line(source, pair_lines[pair])
             raise row.fault(
-                f"broker {broker!r} and topic {topic!r} stand on line {pair_lines[pair]} already",
+                f"broker {broker!r} and topic {topic!r} stand on {earlier} already",
                 "remove one of the two rows",
             )
         pair_lines[pair] = row.line
         topic_lines.setdefault(topic, row.line)
     if len(broker_indexes) < 2:
-        raise InputFileError(
-            str(path),
+        raise table_fault(
+            source,
             f"{next(iter(broker_indexes))!r} is the only broker",
-            remedy="an overlay needs at least two",
-            line=min(pair_lines.values()),
+            "an overlay needs at least two",
+            min(pair_lines.values()),
         )
     rows, columns = np.array(list(pair_lines), dtype=np.int64).T
     return InterestsFile(
-        path=path,
+        source=source,
         brokers=tuple(BrokerName(name) for name in broker_indexes),
         topics=tuple(TopicName(name) for name in topic_indexes),
         interests=interests_from_pairs(rows, columns, len(broker_indexes), len(topic_indexes)),
@@ -104,11 +112,11 @@ def read_interests(path: Path, brokers: tuple[str, ...] | None = None) -> Intere
     )
 
 
-def read_rates(path: Path) -> dict[str, Rate]:
+def read_rates(source: Source) -> dict[str, Rate]:
     """Publications of each topic, in the order of the file."""
     rates: dict[str, Rate] = {}
     lines: dict[tuple[str, str], int] = {}
-    for row in read_table(path, RATES_COLUMNS, optional=PUBLISHING_BROKER):
+    for row in read_table(source, RATES_COLUMNS, optional=PUBLISHING_BROKER):
         topic = row.name(0, "topic")
         if topic not in rates:
             _check(row, topic, check_topic_name, "no topic that anybody publishes to")
@@ -116,7 +124,7 @@ def read_rates(path: Path) -> dict[str, Rate]:
         if (topic, broker) in lines:
             of = f" of broker {broker!r}" if broker else ""
             raise row.fault(
-                f"topic {topic!r}{of} stands on line {lines[topic, broker]} already",
+                f"topic {topic!r}{of} stands on {told_line(source, lines[topic, broker])} already",
                 "remove one of the two rows",
             )
         lines[topic, broker] = row.line
@@ -133,7 +141,7 @@ def _check(row: TableRow, text: str, check: Callable[[str], object], kind: str) 
         raise row.fault(f"{text!r} is {kind}: {error.problem}", error.remedy) from None
 
 
-def read_delays(path: Path, brokers: tuple[BrokerName, ...]) -> Float64Array:
+def read_delays(source: Source, brokers: tuple[BrokerName, ...]) -> Float64Array:
     """Milliseconds from each broker to each: (broker, broker).
 
     A way that is named in one direction only takes as long in the other.
@@ -141,7 +149,7 @@ def read_delays(path: Path, brokers: tuple[BrokerName, ...]) -> Float64Array:
     numbers = {str(name): number for number, name in enumerate(brokers)}
     lines: dict[tuple[int, int], int] = {}
     delays_ms = np.full((len(brokers), len(brokers)), np.nan)
-    for row in read_table(path, DELAYS_COLUMNS):
+    for row in read_table(source, DELAYS_COLUMNS):
         names = (row.name(0, "source"), row.name(1, "target"))
         strangers = [name for name in names if name not in numbers]
         if strangers:
@@ -149,7 +157,8 @@ def read_delays(path: Path, brokers: tuple[BrokerName, ...]) -> Float64Array:
         way = (numbers[names[0]], numbers[names[1]])
         if way in lines:
             raise row.fault(
-                f"this way stands on line {lines[way]} already", "remove one of the two rows"
+                f"this way stands on {told_line(source, lines[way])} already",
+                "remove one of the two rows",
             )
         lines[way] = row.line
         delays_ms[way] = row.amount(2, "delay_ms")
@@ -157,43 +166,43 @@ def read_delays(path: Path, brokers: tuple[BrokerName, ...]) -> Float64Array:
     np.fill_diagonal(delays_ms, 0.0)
     if bool(np.isnan(delays_ms).any()):
         one, other = np.argwhere(np.isnan(delays_ms))[0].tolist()
-        raise InputFileError(
-            str(path),
+        raise table_fault(
+            source,
             f"no delay from {brokers[one]!r} to {brokers[other]!r} is given",
-            remedy="add a row for each pair of brokers, in one direction at least",
+            "add a row for each pair of brokers, in one direction at least",
         )
     return delays_ms
 
 
 def read_snapshot(
-    interests_path: Path,
-    rates_path: Path | None = None,
+    interests_source: Source,
+    rates_source: Source | None = None,
     brokers: tuple[str, ...] | None = None,
     *,
-    delays_path: Path | None = None,
+    delays_source: Source | None = None,
 ) -> Snapshot:
     """The files, checked against each other; without rates every topic is published once.
 
     A filter among the interests takes the topics that have a rate or that somebody wants by name.
     A topic with a rate that nobody wants is normal.
     """
-    file = read_interests(interests_path, brokers)
-    rates = {} if rates_path is None else read_rates(rates_path)
-    if rates_path is not None:
-        _check_rates(file, rates_path, rates)
+    file = read_interests(interests_source, brokers)
+    rates = {} if rates_source is None else read_rates(rates_source)
+    if rates_source is not None:
+        _check_rates(file, rates_source, rates)
     pairs = pairs_taken(file.holdings(), rates)
     named = [topic for topic in file.topics if names_one_topic(topic)]
     topics = tuple(dict.fromkeys([*named, *(topic for _, topic in pairs), *rates]))
     if not topics:
-        raise InputFileError(
-            str(interests_path),
+        raise table_fault(
+            interests_source,
             "no topic is known that these filters take",
-            remedy="name the topics that are published, in a file of rates",
-            line=file.topic_lines[0],
+            "name the topics that are published, in a file of rates",
+            file.topic_lines[0],
         )
     publishing = dict.fromkeys(name for rate in rates.values() for name in rate.entering if name)
-    if brokers is not None and rates_path is not None:
-        _refuse_strangers(rates_path, rates, set(brokers))
+    if brokers is not None and rates_source is not None:
+        _refuse_strangers(rates_source, rates, set(brokers))
     names = tuple(dict.fromkeys([*file.brokers, *map(BrokerName, publishing)]))
     broker_numbers = {name: number for number, name in enumerate(names)}
     topic_numbers = {name: number for number, name in enumerate(topics)}
@@ -206,8 +215,8 @@ def read_snapshot(
             len(names),
             len(topics),
         ),
-        np.array([1.0 if rates_path is None else _rate(rates, topic) for topic in topics]),
-        delays_ms=None if delays_path is None else read_delays(delays_path, names),
+        np.array([1.0 if rates_source is None else _rate(rates, topic) for topic in topics]),
+        delays_ms=None if delays_source is None else read_delays(delays_source, names),
         content_subscriptions=sum(asks_content(wanted) for _, wanted in file.holdings()),
         publishers=_publishers(rates, broker_numbers, topic_numbers) if publishing else None,
         filters_idle=sum(not taken for taken in topics_taken(file.topics, topics).values()),
@@ -265,16 +274,16 @@ def _publishers(
     return entering
 
 
-def _refuse_strangers(rates_path: Path, rates: dict[str, Rate], brokers: set[str]) -> None:
+def _refuse_strangers(rates_source: Source, rates: dict[str, Rate], brokers: set[str]) -> None:
     """Refuse publishers at a broker that is not in the overlay."""
     for topic, rate in rates.items():
         for broker in rate.entering:
             if broker and broker not in brokers:
-                raise InputFileError(
-                    str(rates_path),
+                raise table_fault(
+                    rates_source,
                     f"topic {topic!r} is published at {broker!r}, which is not in the overlay",
-                    remedy="use the overlay of these brokers",
-                    line=rate.line,
+                    "use the overlay of these brokers",
+                    rate.line,
                 )
 
 
@@ -282,13 +291,13 @@ def _rate(rates: dict[str, Rate], topic: str) -> float:
     return rates[topic].publications if topic in rates else 0.0
 
 
-def _check_rates(file: InterestsFile, rates_path: Path, rates: dict[str, Rate]) -> None:
+def _check_rates(file: InterestsFile, rates_source: Source, rates: dict[str, Rate]) -> None:
     """Refuse a topic that somebody wants by name and of which nobody says how often it comes."""
     for topic, line in zip(file.topics, file.topic_lines, strict=True):
         if topic not in rates and names_one_topic(topic):
-            raise InputFileError(
-                str(file.path),
-                f"topic {topic!r} has no rate in {rates_path}",
-                remedy="add a row for it there, 0 where nothing is published",
-                line=line,
+            raise table_fault(
+                file.source,
+                f"topic {topic!r} has no rate in {rates_source}",
+                "add a row for it there, 0 where nothing is published",
+                line,
             )

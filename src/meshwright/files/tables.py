@@ -1,11 +1,11 @@
-"""CSV tables with a header, as in RFC 4180: read strictly, row by row with their lines."""
+"""Tables with a header, read strictly, row by row: CSV as in RFC 4180, or what is in memory."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,17 +17,36 @@ COLUMNS_SHOWN_MAX = 3
 WHOLE_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenTable:
+    """A table in memory: what it is called, its columns, and its rows as text.
+
+    labels: what its owner calls the rows, beside their numbers from 0 on.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    labels: Sequence[object]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Source = Path | GivenTable
+
+
 @dataclass(frozen=True, slots=True)
 class TableRow:
     """Fields of one row in the order that was asked for, and the line where it begins."""
 
-    path: Path
+    source: Source
     line: int
     fields: tuple[str, ...]
 
     def fault(self, problem: str, remedy: str) -> InputFileError:
         """The error that points at this row."""
-        return InputFileError(str(self.path), problem, remedy=remedy, line=self.line)
+        return table_fault(self.source, problem, remedy, self.line)
 
     def name(self, position: int, kind: str) -> str:
         """A field that names a broker, topic or client."""
@@ -60,42 +79,54 @@ class TableRow:
         return int(text)
 
 
+def table_fault(
+    source: Source, problem: str, remedy: str, line: int | None = None
+) -> InputFileError:
+    """The error that points at a file and its line, or at a table in memory and its row."""
+    if isinstance(source, Path) or line is None:
+        return InputFileError(str(source), problem, remedy=remedy, line=line)
+    label = source.labels[line]
+    labelled = "" if label == line else f" (index {label!r})"
+    where = f"{source}, {told_line(source, line)}{labelled}"
+    return InputFileError(where, problem, remedy=remedy)
+
+
+def told_line(source: Source, line: int) -> str:
+    """Where a row is: files have lines from 1 on, tables in memory rows from 0 on."""
+    return f"{'line' if isinstance(source, Path) else 'row'} {line}"
+
+
 def read_table(
-    path: Path, columns: tuple[str, ...], *, optional: str | None = None
+    source: Source, columns: tuple[str, ...], *, optional: str | None = None
 ) -> Iterator[TableRow]:
-    """Rows of a CSV file with exactly these columns, in any order; blank lines are skipped.
+    """Rows of a table with exactly these columns, in any order; blank lines are skipped.
 
     optional: a column that may be there, whose field comes last, or is empty where it is not.
     """
     wanted = ",".join(columns)
-    records = _records(path)
-    header_line, header = next(records, (1, []))
-    if not header:
-        raise InputFileError(
-            str(path), "the file is empty", remedy=f"begin it with the header {wanted}", line=1
-        )
+    header_line, header, records = _opened(source, wanted)
     if optional in header:
         columns = (*columns, str(optional))
         optional = None
-    order = _column_order(path, header_line, header, columns)
+    order = _column_order(source, header_line, header, columns)
     absent = () if optional is None else ("",)
     row_count = 0
     for line, record in records:
         if len(record) != len(columns):
-            raise InputFileError(
-                str(path),
+            raise table_fault(
+                source,
                 f"the row has {len(record)} fields instead of {len(columns)}",
-                remedy=f"give {wanted}, and quote a field that contains a comma",
-                line=line,
+                f"give {wanted}, and quote a field that contains a comma",
+                line,
             )
         row_count += 1
-        yield TableRow(path, line, (*(record[position] for position in order), *absent))
+        yield TableRow(source, line, (*(record[position] for position in order), *absent))
     if not row_count:
-        raise InputFileError(
-            str(path),
+        raise table_fault(
+            source,
             "there are no rows below the header",
-            remedy=f"add at least one row of {wanted}",
-            line=header_line,
+            f"add at least one row of {wanted}",
+            header_line,
         )
 
 
@@ -106,6 +137,19 @@ def table_bytes(columns: tuple[str, ...], rows: Iterable[Iterable[str]]) -> byte
     writer.writerow(columns)
     writer.writerows(rows)
     return text.getvalue().encode("utf-8")
+
+
+def _opened(
+    source: Source, wanted: str
+) -> tuple[int | None, Sequence[str], Iterator[tuple[int, Sequence[str]]]]:
+    """The line of the header if it has one, the header, and the rows below it."""
+    if isinstance(source, GivenTable):
+        return None, source.columns, enumerate(source.rows)
+    records = _records(source)
+    line, header = next(records, (1, []))
+    if not header:
+        raise table_fault(source, "the file is empty", f"begin it with the header {wanted}", 1)
+    return line, header, records
 
 
 def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -127,7 +171,7 @@ def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _column_order(
-    path: Path, line: int, header: list[str], columns: tuple[str, ...]
+    source: Source, line: int | None, header: Sequence[str], columns: tuple[str, ...]
 ) -> tuple[int, ...]:
     """Where each wanted column stands in the header."""
     missing = [column for column in columns if column not in header]
@@ -139,11 +183,11 @@ def _column_order(
         if found
     ]
     if faults:
-        raise InputFileError(
-            str(path),
+        raise table_fault(
+            source,
             f"the header {' and '.join(faults)}",
-            remedy=f"the columns must be {','.join(columns)}",
-            line=line,
+            f"the columns must be {','.join(columns)}",
+            line,
         )
     return tuple(header.index(column) for column in columns)
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from meshwright.files.snapshots import read_snapshot
+from meshwright.files.snapshots import (
+    DELAYS_COLUMNS,
+    INTERESTS_COLUMNS,
+    PUBLISHING_BROKER,
+    RATES_COLUMNS,
+    read_snapshot,
+)
+from meshwright.files.tables import GivenTable, table_fault
 from meshwright.model.snapshot import Snapshot
 
 
@@ -32,7 +38,7 @@ def read_network(
     docs/FILES.md describes them. What is wrong with a file is one sentence of a MeshwrightError.
     """
     delays_path = None if delays is None else Path(delays)
-    return read_snapshot(Path(interests), Path(rates), delays_path=delays_path)
+    return read_snapshot(Path(interests), Path(rates), delays_source=delays_path)
 
 
 def network_from_frames(
@@ -43,18 +49,37 @@ def network_from_frames(
     interests: broker, topic. rates: topic, publications and, if known, the broker where they enter.
     delays: source, target, delay_ms.
     """
-    wanted = {"interests": (interests, ["broker", "topic"])}
-    columns = ["topic", "publications", *(["broker"] if "broker" in rates else [])]
-    wanted["rates"] = (rates, columns)
-    if delays is not None:
-        wanted["delays"] = (delays, ["source", "target", "delay_ms"])
-    with tempfile.TemporaryDirectory() as folder:
-        # By way of the files, so that tables are read as strictly as files are.
-        files = {name: Path(folder, f"{name}.csv") for name in wanted}
-        for name, (frame, chosen) in wanted.items():
-            there = [column for column in chosen if column in frame]
-            frame[there].to_csv(files[name], index=False)
-        return read_network(files["interests"], files["rates"], files.get("delays"))
+    return read_snapshot(
+        _given("interests", interests, INTERESTS_COLUMNS),
+        _given("rates", rates, RATES_COLUMNS, PUBLISHING_BROKER),
+        delays_source=None if delays is None else _given("delays", delays, DELAYS_COLUMNS),
+    )
+
+
+def _given(
+    name: str, frame: pd.DataFrame, columns: tuple[str, ...], optional: str | None = None
+) -> GivenTable:
+    """The table as text, so that it is read as strictly as a file; optional may have gaps."""
+    part = frame.loc[:, [column in (*columns, optional) for column in frame.columns]]
+    gaps = part.isna().to_numpy()
+    texts = [
+        [
+            "" if gap else str(value)
+            for value, gap in zip(part.iloc[:, at], gaps[:, at], strict=True)
+        ]
+        for at in range(len(part.columns))
+    ]
+    rows = list(zip(*texts, strict=True))
+    table = GivenTable(name, tuple(part.columns), rows, part.index.tolist())
+    for row, at in np.argwhere(gaps).tolist():
+        if part.columns[at] != optional:
+            raise table_fault(
+                table,
+                f"{part.columns[at]} is {part.iat[row, at]}",
+                "give every row a value, or leave the row out",
+                row,
+            )
+    return table
 
 
 def network_to_frames(network: Snapshot) -> NetworkTables:

@@ -88,7 +88,7 @@ def build(
     from meshwright.planning.topic_connected.validation import refuse_large_k
 
     refuse_unwritable(out)
-    snapshot = read_snapshot(interests, rates, delays_path=delays)
+    snapshot = read_snapshot(interests, rates, delays_source=delays)
     with blaming(interests):
         refuse_large_k(k or 1, len(snapshot.brokers))
     with working(f"Building {design} for {counted(len(snapshot.brokers), 'broker')}"):
@@ -195,7 +195,7 @@ def evaluate(
         relay=relay_weight, delay=delay_weight, management=management_weight, link=link_weight
     )
     joined = read_overlay_or_target(overlay)
-    snapshot = read_snapshot(interests, rates, joined.brokers, delays_path=delays)
+    snapshot = read_snapshot(interests, rates, joined.brokers, delays_source=delays)
     with blaming(overlay), working(f"Evaluating {joined.design}"):
         found = evaluation_of(joined, snapshot, delay_weight=delay_weight)
     price = price_of(found, snapshot, weights)
@@ -308,7 +308,7 @@ def compare(
             refuse_unwritable(file)
     today = None if source is None else read_overlay_or_target(source)
     named = None if today is None else today.brokers
-    snapshot = read_snapshot(interests, rates, named, delays_path=delays)
+    snapshot = read_snapshot(interests, rates, named, delays_source=delays)
     with blaming(interests):
         planning = planned(names, snapshot, wish, seed=seed, seed_count=seeds, today=today)
         count = len(names) + (today is not None)

@@ -79,7 +79,7 @@ def arrange(
     refuse_unwritable(out)
     today = None if source is None else read_overlay_or_target(source)
     named = None if today is None else today.brokers
-    snapshot = read_snapshot(interests, rates, named, delays_path=delays)
+    snapshot = read_snapshot(interests, rates, named, delays_source=delays)
     with blaming(source or interests), working(f"Arranging {len(snapshot.brokers)} brokers"):
         plan = arranged(
             snapshot,
