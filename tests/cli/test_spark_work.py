@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
 
@@ -11,9 +14,12 @@ from meshwright.cli.console.spark import (
     SHORT_WORK_BYTES_MAX,
     chosen_spark,
     is_short_work,
+    opened_session,
     quiet_py4j,
 )
+from meshwright.errors import OperatorError
 from meshwright.pipeline.places.place import Address
+from meshwright.pipeline.spark import session
 
 
 def test_work_is_short_while_its_files_are_small_together(tmp_path: Path) -> None:
@@ -46,6 +52,8 @@ def test_options_say_how_spark_works() -> None:
         ("--conf spark.executor.memory", "--conf spark.executor.memory: this sets nothing; write"),
         ("--conf memory=4g", "--conf memory=4g: this sets nothing; write spark.KEY=VALUE"),
         ("--memory much", "--memory much: this is no size; write 800m, 4g"),
+        ("--memory 1m", "--memory 1m: Spark takes 480m or more; give more."),
+        ("--conf spark.driver.memory=99999k", "memory=99999k: Spark takes 480m or more; give"),
     ],
 )
 @pytest.mark.parametrize(
@@ -81,3 +89,40 @@ def test_py4j_complains_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
         logging.getLogger().error("Exception while sending command.")
         logging.getLogger("py4j.clientserver").error("Exception while shutting down connection")
     assert heard.getvalue() == "before\n"
+
+
+@pytest.mark.parametrize("content", ["__version__ = '3.3.0'", "raise ImportError('stale')"])
+def test_a_pyspark_before_ours_is_one_sentence(content: str, tmp_path: Path) -> None:
+    stale = tmp_path / "old" / "pyspark"
+    stale.mkdir(parents=True)
+    (stale / "__init__.py").write_text(content)
+    (tmp_path / "city" / "positions").mkdir(parents=True)
+    path = os.pathsep.join([str(stale.parent), *filter(None, sys.path)])
+    for folder, remedy in ((tmp_path, "unset PYTHONPATH"), (stale.parent, "go to another folder")):
+        ended = subprocess.run(
+            [sys.executable, "-m", "meshwright", "trace", "describe", str(tmp_path / "city")],
+            cwd=folder, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert ended.stderr.startswith(f"error: {stale}: this pyspark stands before the one of M")
+        assert ended.stderr.endswith(f"; {remedy}.\n")
+        assert (ended.stderr.count("\n"), ended.returncode) == (1, 2)
+
+
+def test_who_gives_more_memory_than_there_is_hears_of_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def start(*_: object, **__: object) -> None:
+        raise OperatorError("Spark was started")
+
+    monkeypatch.setattr(session, "spark_session", start)
+    told = []
+    for memory in ("900t", "480m"):
+        with (
+            pytest.raises(OperatorError, match="started"),
+            opened_session(chosen_spark(None, None, None, memory)),
+        ):
+            pass
+        told.append(capsys.readouterr().err)
+    assert told[0].startswith("Spark's driver may take 900t, and this machine has ")
+    assert not told[1]

@@ -38,6 +38,12 @@ class OneSentenceGroup(TyperGroup):
                 raise
             reason = (error.strerror or str(error)).lower()
             typer.echo(f"error: {error.filename}: {reason}; check the name and rights.", err=True)
+        except ImportError as error:
+            from meshwright.cli.console.spark import told_stale_pyspark
+
+            if (told := told_stale_pyspark(error)) is None:
+                raise
+            typer.echo(f"error: {told}", err=True)
         except MemoryError:
             typer.echo("error: This machine has too little memory; ask for less.", err=True)
         raise typer.Exit(BAD_INPUT)

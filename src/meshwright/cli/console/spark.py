@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +30,10 @@ if TYPE_CHECKING:
 SHORT_WORK_BYTES_MAX = 32 * 2**20
 SHORT_WORK_ROWS_MAX = 1_000_000
 PY4J_COMPLAINTS = ("KeyboardInterrupt", "Exception while sending command")
-MEMORY = re.compile(r"[1-9]\d*[kmgt]b?", re.IGNORECASE)
+MEMORY = re.compile(r"([1-9]\d*)([kmgt])b?", re.IGNORECASE)
+DRIVER_MEMORY = "spark.driver.memory"
+# Spark asks for 450 MiB, and Java keeps some of what it gets to itself.
+MEMORY_MIN_MB = 480
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +63,20 @@ def chosen_spark(
     if memory is not None:
         if not MEMORY.fullmatch(memory):
             raise OperatorError(f"--memory {memory}: this is no size; write 800m, 4g, ...")
-        settings["spark.driver.memory"] = memory
+        settings[DRIVER_MEMORY] = memory
+    asked = settings.get(DRIVER_MEMORY, "")
+    if 0 < _bytes(asked) < MEMORY_MIN_MB * 2**20:
+        option = "--conf spark.driver.memory=" if memory is None else "--memory "
+        raise OperatorError(f"{option}{asked}: Spark takes {MEMORY_MIN_MB}m or more; give more.")
     if ui:
         settings["spark.ui.enabled"] = "true"
     return SparkChoice(master, remote, settings)
+
+
+def _bytes(memory: str) -> int:
+    """A size as Spark writes it; 0 for what only Spark can read."""
+    size = MEMORY.fullmatch(memory)
+    return 0 if size is None else int(size[1]) * 1024 ** (1 + "kmgt".index(size[2].lower()))
 
 
 class SparkWork:
@@ -105,7 +121,15 @@ def opened_session(spark: SparkChoice, *, is_short: bool = False) -> Iterator[Se
         opened.enter_context(quiet_py4j())
         with working("Starting Spark"):
             with interrupts_held():
+                from meshwright.pipeline.spark.environment import memory_bytes
                 from meshwright.pipeline.spark.session import page_address, spark_session
+            asked = spark.settings.get(DRIVER_MEMORY, "")
+            if _bytes(asked) > (there := memory_bytes()):
+                typer.echo(
+                    f"Spark's driver may take {asked}, and this machine has "
+                    f"{there / 2**30:.1f} GiB: it is ended if it takes more.",
+                    err=True,
+                )
             session = opened.enter_context(
                 spark_session(
                     "meshwright",
@@ -154,6 +178,27 @@ def spark_work(
         if isinstance(only_in, Address):
             entered.enter_context(_alone_in(only_in))
         yield entered.enter_context(session_work(session, description))
+
+
+def told_stale_pyspark(error: ImportError) -> str | None:
+    """Where the pyspark is that Python found before ours and that cannot be imported, if so."""
+    found = find_spec("pyspark")
+    if found is None or found.origin is None:
+        return None
+    folder = Path(found.origin).parent
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    if not (error.name or "").startswith("pyspark") and not any(
+        Path(file).is_relative_to(folder) for file in files
+    ):
+        return None
+    named = [Path(one).absolute() for one in os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    if folder.parent == Path.cwd():
+        remedy = "go to another folder"
+    elif folder.parent in named:
+        remedy = "unset PYTHONPATH"
+    else:
+        return None
+    return f"{folder}: this pyspark stands before the one of Meshwright ({error}); {remedy}."
 
 
 def _alone_in(folder: Place) -> AbstractContextManager[bool]:

@@ -231,9 +231,14 @@ def _run_all(orders: list[Order], out: Path, spark: SparkChoice, again: Again) -
     _tell_cost(orders, done)
     make_folder(out)
     asked_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    with spark_work("Experiments", spark, only_in=out) as work:
-        tell = _Progress(orders, done, work.say).tell
-        run(work.session, orders, out, asked_at=asked_at, again=again, tell=tell)
+    try:
+        with spark_work("Experiments", spark, only_in=out) as work:
+            tell = _Progress(orders, done, work.say).tell
+            run(work.session, orders, out, asked_at=asked_at, again=again, tell=tell)
+    except KeyboardInterrupt:
+        same = "the same command without --anew" if again == "all" else "the same command"
+        typer.echo(f"Stopped; {same} goes on where it was.", err=True)
+        raise
 
 
 class _Progress:

@@ -84,11 +84,16 @@ def is_this_machine(address: str | None) -> bool:
 
 
 def driver_memory_mb() -> int:
-    """A share of this machine's memory, or of what its container may use."""
-    memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    """The share of the memory that Spark's driver gets where nobody says how much."""
+    return int(min(max(MEMORY_SHARE * memory_bytes() / 2**20, MEMORY_MIN_MB), MEMORY_MAX_MB))
+
+
+def memory_bytes() -> int:
+    """This machine's memory, or what its container may use."""
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if CONTAINER_LIMIT.exists() and (limit := CONTAINER_LIMIT.read_text().strip()) != "max":
-        memory_bytes = min(memory_bytes, int(limit))
-    return int(min(max(MEMORY_SHARE * memory_bytes / 2**20, MEMORY_MIN_MB), MEMORY_MAX_MB))
+        there = min(there, int(limit))
+    return there
 
 
 def refuse_silence(address: str | None) -> None:
