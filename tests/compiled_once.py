@@ -13,11 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from meshwright.kernel_cache import VARIABLE  # isort: split
-
-# Only now: Numba reads where kernels are kept when it is imported.
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
+
+from meshwright.kernel_cache import VARIABLE, choose_folder
 
 LOCKS_NAME = "locks"
 
@@ -26,6 +25,7 @@ _held: set[str] = set()
 
 def compile_once() -> None:
     """Have this process wait where another one compiles the kernel that it needs."""
+    choose_folder()
     compile_here = Dispatcher.compile
 
     def compile_alone(kernel: Dispatcher, signature: Any) -> Any:

@@ -3,10 +3,11 @@
 As a library: read a network, build, evaluate, compare, plan and draw; docs/API.md has them all.
 """
 
-from importlib import import_module
-from typing import Any
+from __future__ import annotations
 
-from meshwright import kernel_cache
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # nothing is loaded here, so that a command can be stopped from its start
+    from typing import Any
 
 __version__ = "0.1.0"
 
@@ -31,12 +32,12 @@ LIBRARY = {
     "write_plan": "meshwright.files.plans",
 }
 
-kernel_cache.choose_folder()
-
 
 def __getattr__(name: str) -> Any:
     if name not in LIBRARY:
         raise AttributeError(f"module 'meshwright' has no attribute {name!r}")
+    from importlib import import_module
+
     found = getattr(import_module(LIBRARY[name]), name)
     opened = import_module("meshwright.library.door").opened(found)
     globals()[name] = opened  # the same at every look

@@ -1,13 +1,15 @@
-"""`python -m meshwright` is the command `meshwright`."""
+"""`python -m meshwright` is the command `meshwright`.
+
+It loads nothing outside of `run`: what takes a moment to load can be interrupted there.
+"""
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-import threading
-import time
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # What a shell says of a command that was stopped by Ctrl-C.
 STOPPED = 130
@@ -17,10 +19,12 @@ AGAIN_S = 0.01
 
 def run() -> None:
     """Entry point of the installed command; silent also if it is stopped while it is loaded."""
-    sys.unraisablehook = _interrupt_again
-    # Whatever ends a command, what it has started ends with it.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        sys.unraisablehook = _interrupt_again
+        import signal
+
+        # Whatever ends a command, what it has started ends with it.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         from meshwright.cli.main import run as run_command
 
         run_command()
@@ -33,6 +37,10 @@ def _interrupt_again(dropped: Any) -> None:
     if not issubclass(dropped.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(dropped)
         return
+    import os
+    import signal
+    import threading
+    import time
 
     def interrupt() -> None:
         time.sleep(AGAIN_S)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 import zipfile
 import zlib
@@ -29,18 +30,26 @@ PREFIX = "kernels-"
 
 
 def choose_folder() -> None:
-    """Name the folder to Numba, unless the user did, and remove those of former sources."""
+    """Name the folder to Numba, unless the user did, and remove those of former sources.
+
+    Every package of kernels asks for it before it loads one.
+    """
     ours = f"{__name__}.{KeptKernel.__name__}"
     os.environ.setdefault(LOCATORS_VARIABLE, f"{ours},{LOCATORS_OF_NUMBA}")
-    if VARIABLE in os.environ:
-        return
+    if VARIABLE not in os.environ:
+        os.environ[VARIABLE] = str(_own_folder())
+    if (numba := sys.modules.get("numba")) is not None:  # it has read the environment already
+        numba.config.reload_config()
+
+
+def _own_folder() -> Path:
     package = Path(__file__).parent
     parent = _first_writable(package / "__pycache__", Path.home() / ".cache" / "meshwright")
     folder = parent / f"{PREFIX}{_sources_digest(package)}"
     if not folder.exists():
         for former in parent.glob(f"{PREFIX}*"):
             shutil.rmtree(former, ignore_errors=True)
-    os.environ[VARIABLE] = str(folder)
+    return folder
 
 
 class KeptKernel:

@@ -51,9 +51,12 @@ def test_a_folder_that_the_user_named_is_kept(
     assert os.environ[kernel_cache.VARIABLE] == str(package / "mine")
 
 
-@pytest.mark.parametrize("first", ["meshwright.overlays.graph", "compiled_once"])
-def test_the_folder_is_named_before_numba_is_imported(first: str) -> None:
-    script = f"import {first}, numba; print(numba.config.CACHE_DIR)"
+@pytest.mark.parametrize(
+    "modules", ["numba, {kernel}", "{kernel}, numba", "compiled_once, {kernel}, numba"]
+)
+def test_numba_knows_the_folder_whoever_loaded_it_first(modules: str) -> None:
+    loaded = modules.format(kernel="meshwright.overlays.kernels.breadth")
+    script = f"import {loaded}; print(numba.config.CACHE_DIR)"
     environment = {k: v for k, v in os.environ.items() if k != kernel_cache.VARIABLE}
     environment["PYTHONPATH"] = os.pathsep.join(map(str, (PACKAGE.parent, TESTS)))
     run = subprocess.run(

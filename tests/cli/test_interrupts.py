@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import subprocess
@@ -14,6 +15,8 @@ from uuid import uuid4
 
 import pytest
 from waiting import until
+
+from meshwright.pipeline.spark.shipping import PACKAGE
 
 END_S = 60.0
 # A shell says 130 of both: our own word, and Python's own end.
@@ -55,6 +58,25 @@ def test_who_stops_an_import_sees_nothing_more_of_it(later_s: float, tmp_path: P
         assert process.communicate(timeout=END_S) == ("", "")
         assert process.returncode in STOPPED
         until(lambda: not marked(mark))
+
+
+def test_a_command_loads_nothing_before_it_can_be_stopped() -> None:
+    command = "import sys; before = {*sys.modules}; import meshwright.__main__; "
+    command += "print({*sys.modules} - before - {'__future__'})"
+    ended = subprocess.run(
+        [sys.executable, "-S", "-c", command], capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
+    )  # fmt: skip
+    assert ast.literal_eval(ended.stdout) == {"meshwright", "meshwright.__main__"}
+
+
+def test_who_stops_experiments_hears_how_they_go_on(tmp_path: Path) -> None:
+    with started(("lab", "run", "ktco", "--out", "out"), tmp_path) as (process, mark):
+        until(lambda: MOMENTS["starting"](process.pid, mark, tmp_path))
+        os.killpg(process.pid, signal.SIGINT)
+        _, told = process.communicate(timeout=END_S)
+        assert told.endswith("\nStopped; the same command goes on where it was.\n")
+        assert process.returncode == STOPPED[0]
 
 
 def test_who_ends_a_swarm_ends_all_its_processes(tmp_path: Path) -> None:

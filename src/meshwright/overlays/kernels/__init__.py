@@ -1,1 +1,5 @@
 """Compiled inner loops of the geometries."""
+
+from meshwright import kernel_cache
+
+kernel_cache.choose_folder()

@@ -1,1 +1,5 @@
 """Compiled loops of the evaluation."""
+
+from meshwright import kernel_cache
+
+kernel_cache.choose_folder()
