@@ -89,15 +89,24 @@ def test_who_ends_a_swarm_ends_all_its_processes(tmp_path: Path) -> None:
         until(lambda: not marked(mark))
 
 
-def test_an_interruption_that_python_drops_comes_again() -> None:
-    command = """
-import time
+@pytest.mark.parametrize("slow_s", [0.0, 0.1])
+def test_an_interruption_that_python_drops_comes_again(slow_s: float) -> None:
+    command = f"""
+import threading, time
 from meshwright import __main__
 from meshwright.cli import main
 
 class Fleeting:
     def __del__(self):
         raise KeyboardInterrupt
+
+start = threading.Thread.start
+
+def start_on_a_busy_machine(thread):
+    start(thread)
+    time.sleep({slow_s})
+
+threading.Thread.start = start_on_a_busy_machine
 
 def run():
     Fleeting()
