@@ -76,6 +76,28 @@ def test_a_client_that_goes_to_another_broker_is_a_message_of_the_price() -> Non
     assert lost.tolist() == [1.0, 1.0, 1.0]
 
 
+def slots_of(costs: list[float]) -> LineSlots:
+    return LineSlots(np.array(costs), np.ones(len(costs)))
+
+
+@pytest.mark.parametrize(
+    ("later", "told"),
+    [
+        ([10.0] * 9, "The first slot decides: without it, gm with static placement would be"),
+        ([14.0] * 9, ""),
+    ],
+)
+def test_what_the_first_slot_alone_decides_is_told(later: list[float], told: str) -> None:
+    lines = [candidate(), candidate(design="gm", messages_external=40.0)]
+    slots = {lines[0].name: slots_of([12.0] * 10), lines[1].name: slots_of([900.0, *later])}
+    found = judge_replay(lines, ReplayWish(), broker_count=9, slots=slots)
+    assert found.design == "chord"
+    assert found.first_slot.startswith(told)
+    assert bool(found.first_slot) == bool(told)
+    once = {name: slots_of([12.0]) for name in slots}
+    assert not judge_replay(lines, ReplayWish(), broker_count=9, slots=once).first_slot
+
+
 def test_a_margin_within_the_noise_over_slots_is_a_tie() -> None:
     lines = [candidate(), candidate(design="gm", messages_external=12.0)]
     ones = np.ones(10)

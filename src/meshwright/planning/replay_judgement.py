@@ -29,6 +29,7 @@ from meshwright.planning.recommendation import (
     ranked,
 )
 
+NOT_SHOWN = 0.005  # of prices that are written with two digits
 STILL, MOVING = "chord", "dynatops"  # the same ring, with brokers by hash and with brokers moved
 
 
@@ -88,12 +89,16 @@ class LineSlots(NamedTuple):
 
 
 class ReplayRecommendation(msgspec.Struct, frozen=True, kw_only=True):
-    """A verdict for each line, in the same order, and the one to take, if any fits."""
+    """A verdict for each line, in the same order, and the one to take, if any fits.
+
+    first_slot: a sentence where another would be taken without the first slot that counts, else "".
+    """
 
     verdicts: tuple[Verdict, ...]
     placement: str | None
     design: str | None
     reason: str
+    first_slot: str = ""
 
 
 def unpaid_moves(candidates: Sequence[ReplayedCandidate]) -> list[str]:
@@ -164,18 +169,40 @@ def judge_replay(
         for each in candidates
     ]
     noise: Noise = no_noise
-    if slots is not None:
-        lines = [slots[each.name] for each in candidates]
+    lines = [] if slots is None else [slots[each.name] for each in candidates]
+    if lines:
 
         def noise(one: int, other: int) -> float:
             return slot_noise(lines[one], lines[other])
 
     verdicts, winner = ranked(standings, noise)
+    told = "" if winner is None or not lines else _told_first_slot(verdicts, winner, lines)
     return ReplayRecommendation(
         verdicts=verdicts,
         placement=None if winner is None else candidates[winner].placement,
         design=None if winner is None else candidates[winner].design,
         reason=nothing_fits(wish) if winner is None else verdicts[winner].sentence,
+        first_slot=told,
+    )
+
+
+def _told_first_slot(verdicts: Sequence[Verdict], winner: int, lines: Sequence[LineSlots]) -> str:
+    """Clients that come at the beginning subscribe in the first slot, and never again."""
+    later = [LineSlots(each.costs[1:], each.publications[1:]) for each in lines]
+    if not later[winner].publications.sum():
+        return ""
+    prices = {
+        at: float(each.costs.sum() / each.publications.sum()) + verdicts[at].parts.links
+        for at, each in enumerate(later)
+        if verdicts[at].fits
+    }
+    best = min(prices, key=lambda at: prices[at])
+    if prices[winner] - prices[best] <= max(slot_noise(later[winner], later[best]), NOT_SHOWN):
+        return ""
+    return (
+        f"The first slot decides: without it, {verdicts[best].name} would be recommended, at "
+        f"{prices[best]:.2f} where {verdicts[winner].name} has {prices[winner]:.2f}. Clients that "
+        "come at the beginning subscribe there; --warmup leaves first slots out."
     )
 
 

@@ -110,6 +110,7 @@ def replay_parts(
         EXPLANATION,
         "",
         recommendation.reason,
+        *told_first_slot(recommendation),
         *told_unfit(candidates, recommendation),
         *told_way(replay, way),
         *_told_moves(replay, candidates),
@@ -141,6 +142,11 @@ def told_unfit(
         )
         told.append(f"No fit: {'; '.join(named)}, because {fault}.")
     return told
+
+
+def told_first_slot(recommendation: ReplayRecommendation) -> list[str]:
+    """That another would be recommended without the first slot, if so."""
+    return [recommendation.first_slot] if recommendation.first_slot else []
 
 
 def _told_moves(replay: TraceReplay, candidates: list[ReplayedCandidate]) -> list[str]:
@@ -206,6 +212,7 @@ def replay_document(
         if recommendation.design is None
         else {"placement": recommendation.placement, "design": recommendation.design},
         "reason": recommendation.reason,
+        "first_slot": recommendation.first_slot or None,
     }
 
 
@@ -260,7 +267,11 @@ def write_report(
         recommendation=recommendation,
         histories=histories(replay, design, list(HISTORIES)),
         slot_begins=replay.timeline.begins(),
-        notes=[*told_way(replay, way), *_told_moves(replay, candidates)],
+        notes=[
+            *told_first_slot(recommendation),
+            *told_way(replay, way),
+            *_told_moves(replay, candidates),
+        ],
         before=replay.today,
         after=None
         if recommendation.placement is None
