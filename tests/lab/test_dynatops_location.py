@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from meshwright.lab.papers.dynatops_location import (
+    BOTH,
     CLAIMS,
     DYNATOPS,
     EXPERIMENTS,
     GEOPS,
-    SIMILAR,
     measure_systems,
     measure_trace,
     systems,
@@ -54,8 +54,8 @@ def test_claims_are_numbers_and_a_measure_depends_on_its_arguments_alone(
         ]
     )
     assert all(math.isfinite(claim.value(swept)) for claim in of_clusters.claims)
-    some = pd.DataFrame(measure_systems(seed=3, cluster_size=4, names=SIMILAR, **TINY))
-    again = rows[rows.system.isin(SIMILAR.split("|"))].reset_index(drop=True)
+    some = pd.DataFrame(measure_systems(seed=3, cluster_size=4, names=BOTH, **TINY))
+    again = rows[rows.system.isin(BOTH.split("|"))].reset_index(drop=True)
     pd.testing.assert_frame_equal(some, again)
 
 
