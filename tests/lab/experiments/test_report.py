@@ -146,8 +146,8 @@ def test_a_papers_page_gets_numbers_and_figures_between_its_marks(
         assert (tmp_path / "figures" / "ktco-try-degree.svg").read_text().startswith("<?xml")
     short = " ".join(overview.read_text().split())
     assert "1 comparison with 1 statement of the papers: 0 reproduce, 1 do not" in short
-    assert "- [ktco-try](ktco.md): gm has 3 links. Paper: 3 & more. Ours: 5.0" in short
-    assert "(small, 3 seeds)." in short
+    assert "- gm has 3 links. Paper: 3 & more. Ours: 5.0" in short
+    assert "([ktco-try](ktco.md): small, 3 seeds)." in short
     page.write_text("# No place")
     with pytest.raises(InputFileError, match="no place for results"):
         update_papers(found, tmp_path)

@@ -228,10 +228,11 @@ def _overview(found: list[Finding]) -> Iterator[str]:
 
 
 def _in_short(one: Finding, claimed: Told) -> str:
+    """The link stands at the end: a link that begins a line of a list is a chapter of the book."""
     each = claimed.judgement
     return (
-        f"- [{one.experiment.name}]({one.experiment.paper}.md): {_says(each)} Ours: "
-        f"{told(each.estimate, each.claim.unit)} ({_measured_by(claimed)})."
+        f"- {_says(each)} Ours: {told(each.estimate, each.claim.unit)} "
+        f"([{one.experiment.name}]({one.experiment.paper}.md): {_measured_by(claimed)})."
     )
 
 

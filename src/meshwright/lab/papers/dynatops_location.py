@@ -443,9 +443,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         judged_at={"users": FULL["users"][0]},
         scales={
             "small": Sweep(
-                grid={**SMALL, "names": (f"{DYNATOPS}|{OURS}",), "free_days": (1.0, 3.0, 7.0)},
-                seeds=5,
-                task_cpu_s=9.0,
+                grid={**SMALL, "names": (DYNATOPS,), "free_days": (1.0, 3.0, 7.0)},
+                seeds=10,
+                task_cpu_s=2.0,
             ),
             "paper": Sweep(
                 grid={**FULL, "names": (f"{DYNATOPS}|{OURS}",),
