@@ -86,7 +86,8 @@ def test_the_jobs_do_what_they_are_here_for(done: Path) -> None:
     assert all(result["totals"]["delivered"] > 0 for result in outcome["simulated"])
     assert outcome["generated"]["positions"] > 100
     assert {step["action"] for step in outcome["plan"]["steps"]} >= {"move_client"}
-    assert len(outcome["replayed"]["comparison"]) == 2 * 2
+    # Beside two placements and two designs: clients where they are, a mesh and a star.
+    assert len(outcome["replayed"]["comparison"]) == 3 * 4
     assert len(outcome["replayed"]["metrics"]) > 4 * 4
 
 
