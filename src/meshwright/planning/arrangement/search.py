@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,8 +12,10 @@ from meshwright.model.interests import Int32Array
 from meshwright.model.snapshot import Float64Array
 from meshwright.planning.arrangement.kernels.delays import (
     DelayTables,
+    Hops,
     anneal_by_delays,
     greedy_by_delays,
+    hops_of,
     walk_costs_by_delays,
 )
 from meshwright.planning.arrangement.kernels.descents import descents_of
@@ -21,6 +24,7 @@ from meshwright.planning.arrangement.kernels.swaps import Tables
 from meshwright.planning.arrangement.problem import Problem
 
 AnyTables = Tables | DelayTables
+T = TypeVar("T", Tables, Hops)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +48,7 @@ def new_search(problem: Problem, start: Int32Array, *, seed: int = 0, net: bool 
     if problem.knows_delays:
         hop_costs = problem.delay_weight * problem.hop_costs
         hop_costs.setflags(write=False)
-        tables = DelayTables(plain, hop_costs)
+        tables = DelayTables(plain, hop_costs, _frozen(hops_of(plain.parents)))
     return Search(problem, frozen_positions(start), tables, seed, net)
 
 
@@ -87,7 +91,7 @@ def priced_tables(tables: AnyTables, start: Int32Array, move_price: float) -> An
     """The same, where a broker pays a price anywhere but at its start: (broker,)."""
     if isinstance(tables, DelayTables):
         priced = _priced(tables.tables, start, move_price)
-        return DelayTables(priced, tables.hop_costs)
+        return tables._replace(tables=priced)
     return _priced(tables, start, move_price)
 
 
@@ -98,7 +102,7 @@ def _priced(tables: Tables, start: Int32Array, move_price: float) -> Tables:
     return _frozen(tables._replace(assignment_costs=assignment_costs))
 
 
-def _frozen(tables: Tables) -> Tables:
+def _frozen(tables: T) -> T:
     for table in tables:
         table.setflags(write=False)
     return tables

@@ -1,7 +1,7 @@
 """The same searches where delays between brokers are known, and it counts who sits on the way.
 
-A swap then changes not only where two brokers are, but also what the hops at two positions of every
-tree cost for all that pass there. Relays and prices are judged as they are without delays.
+A swap then changes not only where two brokers are, but also what the hops at two positions cost for
+all that pass there, added up over trees. Relays and prices are judged as they are without delays.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from meshwright.model.interests import BoolArray, Int32Array
+from meshwright.model.interests import BoolArray, Int32Array, Int64Array
 from meshwright.model.snapshot import Float64Array
 from meshwright.planning.arrangement.kernels.partners import partner_changes
 from meshwright.planning.arrangement.kernels.reach import reach_of, swap_within_reach
@@ -28,6 +28,21 @@ from meshwright.planning.arrangement.kernels.swaps import (
 )
 
 
+class Hops(NamedTuple):
+    """The hops of all trees: a hop from one position to another is the same in each that takes it.
+
+    numbers: of the hop from above down to a position, (tree, position); at a root it means nothing.
+    aboves, belows: its ends, (hop,). offsets, touching: compressed rows of the hops that begin or
+    end at a position.
+    """
+
+    numbers: Int32Array
+    aboves: Int32Array
+    belows: Int32Array
+    offsets: Int64Array
+    touching: Int32Array
+
+
 class DelayTables(NamedTuple):
     """What a search reads and never writes.
 
@@ -37,17 +52,35 @@ class DelayTables(NamedTuple):
 
     tables: Tables
     hop_costs: Float64Array
+    hops: Hops
 
 
 class Ways(NamedTuple):
     """Who passes where; swaps write it.
 
-    occupants: the broker at a position, (position,). flows: publications that a tree carries to
-    members at or below a position, (tree, position).
+    occupants: the broker at a position, (position,). flows: publications that all trees carry over
+    a hop to members below it, (hop,).
     """
 
     occupants: Int32Array
     flows: Float64Array
+
+
+def hops_of(parents: Int32Array) -> Hops:
+    """The hops of trees, from the position above each, (tree, position)."""
+    positions = np.arange(parents.shape[1])
+    pairs, numbers = np.unique(parents * len(positions) + positions, return_inverse=True)
+    aboves, belows = np.divmod(pairs, len(positions))
+    real = np.flatnonzero(aboves != belows)
+    ends = np.concatenate([aboves[real], belows[real]])
+    by_end = np.argsort(ends, kind="stable")
+    return Hops(
+        numbers.reshape(parents.shape).astype(np.int32),
+        aboves.astype(np.int32),
+        belows.astype(np.int32),
+        np.searchsorted(ends[by_end], np.arange(len(positions) + 1)),
+        np.tile(real, 2)[by_end].astype(np.int32),
+    )
 
 
 @njit(cache=True)
@@ -55,7 +88,7 @@ def greedy_by_delays(known: DelayTables, start: Int32Array, tries: int) -> Int32
     """Swaps of the bottleneck broker, as `greedy` has them: (swap, 2)."""
     tables = known.tables
     reach = reach_of(tables, start)
-    ways = ways_of(tables, reach.seating)
+    ways = ways_of(known, reach.seating)
     gain_min = ROUNDING_SHARE * _whole_cost(known, reach.seating, ways)
     swaps = np.empty((len(start), 2), dtype=np.int32)
     swap_count = 0
@@ -78,7 +111,7 @@ def greedy_by_delays(known: DelayTables, start: Int32Array, tries: int) -> Int32
             swaps = np.concatenate((swaps, np.empty_like(swaps)))
         swaps[swap_count] = first, second
         swap_count += 1
-        _follow(tables, reach.seating, ways, first, second)
+        _follow(known, reach.seating, ways, first, second)
         swap_within_reach(reach, first, second)
         stands_back[second] = False
     return swaps[:swap_count].copy()
@@ -91,12 +124,12 @@ def anneal_by_delays(
     """Positions after every proposed swap that costs less than its patience was made: (broker,)."""
     tables = known.tables
     seating = seat(tables, start)
-    ways = ways_of(tables, seating)
+    ways = ways_of(known, seating)
     for proposal in range(len(proposals)):
         first, second = proposals[proposal, 0], proposals[proposal, 1]
         change = swap_change(tables, seating, first, second)
         if change + delay_change(known, seating, ways, first, second) < patience[proposal]:
-            _follow(tables, seating, ways, first, second)
+            _follow(known, seating, ways, first, second)
             swap(tables, seating, first, second)
     return seating.positions
 
@@ -106,30 +139,30 @@ def walk_costs_by_delays(known: DelayTables, start: Int32Array, swaps: Int32Arra
     """Cost at the start and after each of the swaps: (swap + 1,)."""
     tables = known.tables
     seating = seat(tables, start)
-    ways = ways_of(tables, seating)
+    ways = ways_of(known, seating)
     costs = np.empty(len(swaps) + 1, dtype=np.float64)
     costs[0] = _whole_cost(known, seating, ways)
     for index in range(len(swaps)):
         first, second = swaps[index, 0], swaps[index, 1]
         costs[index + 1] = costs[index] + swap_change(tables, seating, first, second)
         costs[index + 1] += delay_change(known, seating, ways, first, second)
-        _follow(tables, seating, ways, first, second)
+        _follow(known, seating, ways, first, second)
         swap(tables, seating, first, second)
     return costs
 
 
 @njit(cache=True)
-def ways_of(tables: Tables, seating: Seating) -> Ways:
+def ways_of(known: DelayTables, seating: Seating) -> Ways:
     """Who passes where, from nothing."""
-    count = len(seating.positions)
-    occupants = np.empty(count, dtype=np.int32)
-    flows = np.zeros((len(tables.roots), count), dtype=np.float64)
-    for broker in range(count):
+    tables = known.tables
+    occupants = np.empty(len(seating.positions), dtype=np.int32)
+    flows = np.zeros(len(known.hops.aboves), dtype=np.float64)
+    for broker in range(len(occupants)):
         position = seating.positions[broker]
         occupants[position] = broker
         for pair in range(tables.offsets[broker], tables.offsets[broker + 1]):
             topic = tables.topics[pair]
-            _add_flow(tables, flows, tables.trees[topic], position, tables.publications[topic])
+            _add_flow(known, flows, topic, position, tables.publications[topic])
     return Ways(occupants, flows)
 
 
@@ -139,35 +172,32 @@ def delay_change(
 ) -> float:
     """By how much delays would cost more if two brokers swapped positions.
 
-    First members change places while everybody sits where it does, then the two change seats on the
-    ways of all. Both are undone in the end.
+    First the two change seats on the ways of all, then each takes along the topics that the other
+    does not want. Seats are undone in the end.
     """
-    tables = known.tables
     here, there = seating.positions[first], seating.positions[second]
-    first_count, second_count = differ(tables, seating, first, second)
-    change = 0.0
+    first_count, second_count = differ(known.tables, seating, first, second)
+    occupants = ways.occupants
+    change = -_touching_cost(known, ways, here, there)
+    occupants[here], occupants[there] = second, first
+    change += _touching_cost(known, ways, here, there)
     for topic in seating.only_first[:first_count]:
         change += _shift(known, ways, topic, here, there)
     for topic in seating.only_second[:second_count]:
         change += _shift(known, ways, topic, there, here)
-    for tree in range(len(tables.roots)):
-        change += _reseat(known, ways, tree, here, there)
-    for topic in seating.only_first[:first_count]:
-        _flow_between(tables, ways.flows, topic, there, here)
-    for topic in seating.only_second[:second_count]:
-        _flow_between(tables, ways.flows, topic, here, there)
+    occupants[here], occupants[there] = first, second
     return change
 
 
 @njit(cache=True)
-def _follow(tables: Tables, seating: Seating, ways: Ways, first: int, second: int) -> None:
+def _follow(known: DelayTables, seating: Seating, ways: Ways, first: int, second: int) -> None:
     """Two brokers are about to swap positions: flows and occupants as they will be."""
     here, there = seating.positions[first], seating.positions[second]
-    first_count, second_count = differ(tables, seating, first, second)
+    first_count, second_count = differ(known.tables, seating, first, second)
     for topic in seating.only_first[:first_count]:
-        _flow_between(tables, ways.flows, topic, here, there)
+        _flow_between(known, ways.flows, topic, here, there)
     for topic in seating.only_second[:second_count]:
-        _flow_between(tables, ways.flows, topic, there, here)
+        _flow_between(known, ways.flows, topic, there, here)
     ways.occupants[here], ways.occupants[there] = second, first
 
 
@@ -218,55 +248,47 @@ def _way_cost(known: DelayTables, ways: Ways, tree: int, position: int) -> float
 
 @njit(cache=True)
 def _shift(known: DelayTables, ways: Ways, topic: int, source: int, target: int) -> float:
-    """A member of a topic changes place: its own way is another."""
+    """What it costs more that a member of a topic is at another place."""
     tree = known.tables.trees[topic]
-    _flow_between(known.tables, ways.flows, topic, source, target)
     more = _way_cost(known, ways, tree, target) - _way_cost(known, ways, tree, source)
     return float(known.tables.publications[topic] * more)
 
 
 @njit(cache=True)
 def _flow_between(
-    tables: Tables, flows: Float64Array, topic: int, source: int, target: int
+    known: DelayTables, flows: Float64Array, topic: int, source: int, target: int
 ) -> None:
-    tree, rate = tables.trees[topic], tables.publications[topic]
-    _add_flow(tables, flows, tree, source, -rate)
-    _add_flow(tables, flows, tree, target, rate)
+    rate = known.tables.publications[topic]
+    _add_flow(known, flows, topic, source, -rate)
+    _add_flow(known, flows, topic, target, rate)
 
 
 @njit(cache=True)
-def _add_flow(tables: Tables, flows: Float64Array, tree: int, position: int, rate: float) -> None:
+def _add_flow(
+    known: DelayTables, flows: Float64Array, topic: int, position: int, rate: float
+) -> None:
     """A member more, or fewer, at a position."""
-    parents, root = tables.parents[tree], tables.roots[tree]
+    tree = known.tables.trees[topic]
+    numbers, aboves, root = known.hops.numbers[tree], known.hops.aboves, known.tables.roots[tree]
     while position != root:
-        flows[tree, position] += rate
-        position = parents[position]
+        hop = numbers[position]
+        flows[hop] += rate
+        position = aboves[hop]
 
 
 @njit(cache=True)
-def _reseat(known: DelayTables, ways: Ways, tree: int, here: int, there: int) -> float:
-    """The brokers at two positions change seats in one tree: hops to and from them change."""
-    occupants = ways.occupants
-    before = _hops_at(known, ways, tree, here, -1) + _hops_at(known, ways, tree, there, here)
-    occupants[here], occupants[there] = occupants[there], occupants[here]
-    after = _hops_at(known, ways, tree, here, -1) + _hops_at(known, ways, tree, there, here)
-    occupants[here], occupants[there] = occupants[there], occupants[here]
-    return after - before
+def _touching_cost(known: DelayTables, ways: Ways, here: int, there: int) -> float:
+    """What all that flows over the hops at two positions costs."""
+    return _hops_at(known, ways, here, -1) + _hops_at(known, ways, there, here)
 
 
 @njit(cache=True)
-def _hops_at(known: DelayTables, ways: Ways, tree: int, position: int, counted: int) -> float:
-    """What all that flows over the hops at a position costs, but for the hop to a counted one."""
-    tables, occupants, flows = known.tables, ways.occupants, ways.flows[tree]
-    parents, me = tables.parents[tree], occupants[position]
+def _hops_at(known: DelayTables, ways: Ways, position: int, counted: int) -> float:
+    """What all that flows over the hops at a position costs, but for those at a counted one."""
+    hops, occupants = known.hops, ways.occupants
     cost = 0.0
-    if position != tables.roots[tree] and parents[position] != counted:
-        cost += flows[position] * known.hop_costs[occupants[parents[position]], me]
-    place = tables.places[tree, position] + 1
-    end = place - 1 + tables.sizes[tree, position]
-    while place < end:
-        child = tables.descents[tree, place]
-        if child != counted:
-            cost += flows[child] * known.hop_costs[me, occupants[child]]
-        place += tables.sizes[tree, child]
+    for hop in hops.touching[hops.offsets[position] : hops.offsets[position + 1]]:
+        above, below = hops.aboves[hop], hops.belows[hop]
+        if counted not in (above, below):
+            cost += ways.flows[hop] * known.hop_costs[occupants[above], occupants[below]]
     return cost
