@@ -14,6 +14,18 @@ from hypothesis import strategies as st
 from meshwright.lab.workloads import generate_snapshot
 from meshwright.overlays.key_geometries import KEY_GEOMETRIES, key_geometry
 from meshwright.planning.arrangement.cost import arrangement_cost, broker_costs
+from meshwright.planning.arrangement.kernels.delay_partners import (
+    follow_way_costs,
+    partner_delay_changes,
+    way_costs_of,
+)
+from meshwright.planning.arrangement.kernels.swaps import seat, swap
+from meshwright.planning.arrangement.kernels.ways import (
+    DelayTables,
+    delay_change,
+    follow,
+    ways_of,
+)
 from meshwright.planning.arrangement.methods import METHODS
 from meshwright.planning.arrangement.paths import swap_path
 from meshwright.planning.arrangement.plan import arrange
@@ -51,6 +63,35 @@ def test_swaps_change_the_cost_as_the_twin_says(
         positions = twin.swapped(positions, first, second)
         costs.append(twin.cost(problem, positions))
     assert path.costs.tolist() == pytest.approx(costs, abs=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(twin.arranged_problems(broker_count_min=2), st.integers(0, 99))
+def test_partners_are_judged_at_once_as_swap_by_swap_also_after_swaps(
+    arranged: tuple[Problem, list[int]], seed: int
+) -> None:
+    problem, positions = twin.with_delays(arranged[0], seed), arranged[1]
+    search = new_search(problem, np.array(positions, dtype=np.int32))
+    known, brokers = search.tables, np.arange(problem.broker_count)
+    assert isinstance(known, DelayTables)
+    seating = seat(known.tables, search.start)
+    ways = ways_of(known, seating)
+    costs = way_costs_of(known, ways)
+    rng = np.random.default_rng(seed)
+    for _ in range(4):
+        first, second = rng.choice(brokers, size=2, replace=False)
+        changes = partner_delay_changes(known, seating, ways, costs, first)
+        for other in brokers[brokers != first]:
+            change = delay_change(known, seating, ways, first, other)
+            assert changes[other] == pytest.approx(change, abs=1e-9)
+        here, there = seating.positions[[first, second]]
+        follow(known, seating, ways, first, second)
+        swap(known.tables, seating, first, second)
+        follow_way_costs(known, ways, costs, here, there)
+    fresh = ways_of(known, seating)
+    assert np.array_equal(ways.occupants, fresh.occupants)
+    assert ways.flows == pytest.approx(fresh.flows, abs=1e-9)
+    assert costs == pytest.approx(way_costs_of(known, fresh))
 
 
 @settings(max_examples=30, deadline=None)

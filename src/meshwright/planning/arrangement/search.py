@@ -11,16 +11,14 @@ import numpy as np
 from meshwright.model.interests import Int32Array
 from meshwright.model.snapshot import Float64Array
 from meshwright.planning.arrangement.kernels.delays import (
-    DelayTables,
-    Hops,
     anneal_by_delays,
     greedy_by_delays,
-    hops_of,
     walk_costs_by_delays,
 )
 from meshwright.planning.arrangement.kernels.descents import descents_of
 from meshwright.planning.arrangement.kernels.search import anneal, greedy, walk_costs
 from meshwright.planning.arrangement.kernels.swaps import Tables
+from meshwright.planning.arrangement.kernels.ways import DelayTables, Hops, hops_of
 from meshwright.planning.arrangement.problem import Problem
 
 AnyTables = Tables | DelayTables
