@@ -12,7 +12,7 @@ from numba import njit
 from meshwright.model.interests import Int32Array
 from meshwright.model.snapshot import Float64Array
 from meshwright.planning.arrangement.kernels.reach import below
-from meshwright.planning.arrangement.kernels.swaps import Seating, Tables
+from meshwright.planning.arrangement.kernels.swaps import Seating
 from meshwright.planning.arrangement.kernels.ways import (
     DelayTables,
     Ways,
@@ -58,46 +58,55 @@ def partner_delay_changes(
             changes[second] = seats_change(known, ways, here, positions[second])
     is_wanted = np.zeros(len(tables.publications), dtype=np.bool_)
     is_wanted[tables.topics[tables.offsets[first] : tables.offsets[first + 1]]] = True
-    is_member = np.zeros(len(positions), dtype=np.bool_)
+    is_other = np.ones(len(positions), dtype=np.bool_)
     for topic in range(len(is_wanted)):
-        tree, rate = tables.trees[topic], tables.publications[topic]
+        rate, tree = tables.publications[topic], tables.trees[topic]
         members = tables.members[tables.member_offsets[topic] : tables.member_offsets[topic + 1]]
-        if not is_wanted[topic]:
-            for second in members:
-                more = _farther(known, ways, way_costs[tree], tree, here, positions[second])
-                changes[second] -= rate * more
-            continue
-        is_member[members] = True
-        for second in range(len(positions)):
-            if not is_member[second]:
-                more = _farther(known, ways, way_costs[tree], tree, here, positions[second])
-                changes[second] += rate * more
-        is_member[members] = False
+        if is_wanted[topic]:
+            is_other[members] = False
+            others = np.flatnonzero(is_other).astype(np.int32)
+            is_other[members] = True
+            _add_farther(changes, known, seating, ways, way_costs[tree], tree, rate, here, others)
+        else:
+            _add_farther(changes, known, seating, ways, way_costs[tree], tree, -rate, here, members)
     return changes
 
 
 @njit(cache=True)
-def _farther(
-    known: DelayTables, ways: Ways, costs: Float64Array, tree: int, here: int, there: int
-) -> float:
-    """What a tree's way there costs more than its way here, once who sits there changed seats."""
-    tables, occupants = known.tables, ways.occupants
-    if _is_below(tables, tree, here, there) or _is_below(tables, tree, there, here):
-        exchange(occupants, here, there)
-        more = way_cost(known, ways, tree, there) - way_cost(known, ways, tree, here)
-        exchange(occupants, here, there)
-        return float(more)
-    before_here, before_there = tables.parents[tree, here], tables.parents[tree, there]
-    to_here = known.hop_costs[occupants[before_here], occupants[there]]
-    to_there = known.hop_costs[occupants[before_there], occupants[here]]
-    return float(costs[before_there] + to_there - costs[before_here] - to_here)
+def _add_farther(
+    changes: Float64Array,
+    known: DelayTables,
+    seating: Seating,
+    ways: Ways,
+    costs: Float64Array,
+    tree: int,
+    rate: float,
+    here: int,
+    partners: Int32Array,
+) -> None:
+    """A tree's way to a partner's position instead of here, once the two changed seats.
 
-
-@njit(cache=True)
-def _is_below(tables: Tables, tree: int, top: int, position: int) -> bool:
-    """Whether a position is at or below another in a tree."""
-    place = tables.places[tree, position] - tables.places[tree, top]
-    return bool(0 <= place < tables.sizes[tree, top])
+    Where one of them is below the other, the way is walked; else only its last hop is another.
+    """
+    parents, places, sizes = (
+        known.tables.parents[tree],
+        known.tables.places[tree],
+        known.tables.sizes[tree],
+    )
+    positions, occupants, hop_costs = seating.positions, ways.occupants, known.hop_costs
+    first, before_here, place_here = occupants[here], parents[here], places[here]
+    for second in partners:
+        there = positions[second]
+        apart = places[there] - place_here
+        if -sizes[there] < apart < sizes[here]:
+            exchange(occupants, here, there)
+            more = way_cost(known, ways, tree, there) - way_cost(known, ways, tree, here)
+            exchange(occupants, here, there)
+        else:
+            before_there = parents[there]
+            more = costs[before_there] + hop_costs[occupants[before_there], first]
+            more -= costs[before_here] + hop_costs[occupants[before_here], second]
+        changes[second] += rate * more
 
 
 @njit(cache=True)
