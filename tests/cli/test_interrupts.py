@@ -79,13 +79,29 @@ def test_who_stops_experiments_hears_how_they_go_on(tmp_path: Path) -> None:
         assert process.returncode == STOPPED[0]
 
 
-def test_who_ends_a_swarm_ends_all_its_processes(tmp_path: Path) -> None:
+def test_who_stops_long_tasks_twice_at_once_waits_for_none_of_them(tmp_path: Path) -> None:
+    words = ("lab", "run", "dynatops-location", "--scale", "paper", "--out", "out")
+    with started(words, tmp_path) as (process, mark):
+        until(lambda: sum("pyspark.daemon" in command for command in marked(mark)) >= 2)
+        process.terminate()
+        time.sleep(0.002)  # long enough to be two, as `timeout` ends a process and its group
+        process.terminate()
+        _, told = process.communicate(timeout=END_S)
+        assert told.endswith("\nStopped; the same command goes on where it was.\n")
+        assert process.returncode == STOPPED[0]
+        until(lambda: not marked(mark))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_ends_a_swarm_ends_all_its_processes(number: int, tmp_path: Path) -> None:
     words = ("swarm", "--designs", "chord", "--seeds", "1..100000")
     with started(words, tmp_path) as (process, mark):
         until(lambda: sum("spawn_main" in command for command in marked(mark)) >= 2)
-        process.terminate()
-        process.communicate(timeout=END_S)
-        assert process.returncode == STOPPED[0]
+        os.killpg(process.pid, number)
+        time.sleep(0.002)
+        process.send_signal(number)
+        _, told = process.communicate(timeout=END_S)
+        assert (process.returncode, told) == (STOPPED[0], "")
         until(lambda: not marked(mark))
 
 

@@ -6,9 +6,11 @@ and their answers come in order, so that a swarm prints the same whatever the ma
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+import signal
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,12 +60,28 @@ def run_swarm(chosen: Iterable[Case], *, processes: int = 1) -> Generator[Outcom
         return
     # New processes rather than copies of this one, which may have threads.
     context = get_context("spawn")
+    others = set(active_children())
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_begin)
     try:
-        yield from pool.map(run_case, chosen, chunksize=SEEDS_AT_ONCE)
+        with _started_without_interrupts():
+            outcomes = pool.map(run_case, chosen, chunksize=SEEDS_AT_ONCE)
+        yield from outcomes
+    except BaseException:  # whoever stops waits neither for what runs nor for hours of what would
+        for process in set(active_children()) - others:
+            process.terminate()
+        raise
     finally:
-        # Who is stopped waits for what runs, not for hours of what would.
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _started_without_interrupts() -> Iterator[None]:
+    """Have processes that start never hear Ctrl-C: it is for this one, which ends them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def run_case(case: Case) -> Outcome:

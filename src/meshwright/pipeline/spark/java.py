@@ -46,7 +46,15 @@ def running_java() -> JVMView:
 
 
 def end_java() -> None:
-    """End Java in the middle of whatever it does; only a process that ends too may do that."""
+    """End Java in the middle of whatever it does; only a process that ends too may do that.
+
+    It is ended also for who presses Ctrl-C again meanwhile.
+    """
+    with interrupts_held():
+        _end_java()
+
+
+def _end_java() -> None:
     _hear_nothing_more()
     while _running:
         gateway = _running.pop()
