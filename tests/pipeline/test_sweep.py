@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import os
+import time
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,16 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
+from waiting import until
 
 from meshwright.errors import OperatorError, ProblemError
 from meshwright.pipeline.sweep import (
     BUNDLE_MAX,
+    Part,
     Task,
     TaskGrid,
     bundle_ends,
     results_table,
     spread_out,
     sweep,
+    swept_parts,
 )
 
 
@@ -107,3 +113,25 @@ def test_a_result_must_not_hide_a_parameter_nor_change_its_kind() -> None:
         results_table([(Task({"k": 1}, 0), {"k": 2})])
     with pytest.raises(OperatorError, match="The results make no table"):
         results_table([(Task({}, 0), {"cost": 2}), (Task({}, 1), {"cost": "much"})])
+
+
+def test_who_hears_of_a_part_that_failed_waits_for_no_other(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    long_one = tmp_path / "process"
+
+    def measured(is_long: bool, seed: int) -> None:
+        if is_long:
+            long_one.write_text(str(os.getpid()))
+            time.sleep(600.0)
+        while not long_one.exists():
+            time.sleep(0.01)
+        raise ValueError(seed)
+
+    grids = [TaskGrid({"is_long": [is_long]}, [0]) for is_long in (True, False)]
+    parts = [Part(number, measured, grid) for number, grid in enumerate(grids)]
+    with pytest.raises(OperatorError, match="ValueError"):
+        list(swept_parts(spark, parts, lanes=2, slots=1))
+    worker = Path("/proc", long_one.read_text())
+    until(lambda: not worker.exists())
+    until(lambda: not spark.sparkContext.statusTracker().getActiveJobsIds())

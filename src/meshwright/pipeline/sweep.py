@@ -8,12 +8,15 @@ of the grid, whichever task ends first.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import islice
 from math import gcd, prod
+from queue import SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar
+from uuid import uuid4
 
 import msgspec
 import numpy as np
@@ -23,6 +26,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as spark_functions
 
 from meshwright.errors import MeshwrightError, OperatorError
+from meshwright.pipeline.spark.session import cancel_tagged, tag_jobs
 
 Grid = Mapping[str, Sequence[Any]]
 Results = list[tuple["Task", Any]]
@@ -94,27 +98,66 @@ def swept_parts(
 ) -> Iterator[tuple[K, Results]]:
     """Each part with its results as soon as all of it is done; so many parts run side by side.
 
-    A part is taken when a lane is free, so that no slot waits for the longest task of others.
-    slots: of each lane.
+    A part is taken when a lane is free, so that no slot waits for the longest task of others. Who
+    takes no more results, or hears that a part failed, waits for none of the others: their jobs are
+    cancelled. slots: of each lane.
     """
     coming = iter(parts)
-    pool = ThreadPoolExecutor(lanes, thread_name_prefix="sweep")
-
-    def begin(count: int) -> dict[Future[Results], K]:
-        return {
-            pool.submit(sweep, session, part.function, part.tasks, slots): part.key
-            for part in islice(coming, count)
-        }
-
+    working = _Lanes[K](session, lanes, slots)
     try:
-        running = begin(lanes)
-        while running:
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield running.pop(future), future.result()
-            running |= begin(len(done))
+        working.begin(islice(coming, lanes))
+        while working.part_count:
+            yield working.ended()
+            working.begin(islice(coming, 1))
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        working.close()
+
+
+class _Lanes(Generic[K]):
+    """Threads that each sweep one part after the other; no process waits for them to end."""
+
+    def __init__(self, session: SparkSession, count: int, slots: int) -> None:
+        self.part_count = 0  # begun, and not yet handed out
+        self._session = session
+        self._slots = slots
+        self._tag = f"sweep-{uuid4().hex}"
+        self._parts: SimpleQueue[Part[K] | None] = SimpleQueue()
+        self._results: SimpleQueue[tuple[K, Future[Results]]] = SimpleQueue()
+        self._threads = [
+            threading.Thread(target=self._work, name=f"sweep-{number}", daemon=True)
+            for number in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def begin(self, parts: Iterable[Part[K]]) -> None:
+        """Have parts swept, each by the lane that is free first."""
+        for part in parts:
+            self.part_count += 1
+            self._parts.put(part)
+
+    def ended(self) -> tuple[K, Results]:
+        """The results of the part that ends next; raises what it raised."""
+        key, outcome = self._results.get()
+        self.part_count -= 1
+        return key, outcome.result()
+
+    def close(self) -> None:
+        """Let the lanes go, and cancel what they are at."""
+        for _ in self._threads:
+            self._parts.put(None)
+        if self.part_count:
+            cancel_tagged(self._session, self._tag)
+
+    def _work(self) -> None:
+        while (part := self._parts.get()) is not None:
+            outcome: Future[Results] = Future()
+            try:
+                tag_jobs(self._session, self._tag)
+                outcome.set_result(sweep(self._session, part.function, part.tasks, self._slots))
+            except BaseException as error:  # whatever it is, it is raised where results are taken
+                outcome.set_exception(error)
+            self._results.put((part.key, outcome))
 
 
 def sweep(

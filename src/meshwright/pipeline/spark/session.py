@@ -138,6 +138,23 @@ def cancel_jobs(session: SparkSession) -> None:
         session.interruptAll()
 
 
+def tag_jobs(session: SparkSession, tag: str) -> None:
+    """Have all jobs that this thread begins known by a tag."""
+    if is_remote():
+        session.addTag(tag)
+    else:  # a driver's session would know its tags only in the thread that gave them
+        session.sparkContext.addJobTag(tag)
+
+
+def cancel_tagged(session: SparkSession, tag: str) -> None:
+    """Have Spark end the jobs that are known by a tag, whichever threads began them."""
+    with suppress(PySparkException, Py4JError, OSError):  # they may have ended by themselves
+        if is_remote():
+            session.interruptTag(tag)
+        else:
+            session.sparkContext.cancelJobsWithTag(tag)
+
+
 def page_address(session: SparkSession) -> str | None:
     """Where the web UI of a driver of our own is, if it has one."""
     return None if is_remote() else session.sparkContext.uiWebUrl
