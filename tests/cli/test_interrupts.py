@@ -52,7 +52,7 @@ def test_who_stops_an_import_sees_nothing_more_of_it(later_s: float, tmp_path: P
     words = ("trace", "import", "--format", "gowalla", "checkins.csv", "--out", "trace")
     with started(words, tmp_path) as (process, mark):
         # Python workers count rows for Spark, on a connection that Java may leave.
-        until(lambda: any("pyspark.daemon" in command for command in marked(mark)))
+        until(lambda: any("worker_daemon" in command for command in marked(mark)))
         time.sleep(later_s)
         os.killpg(process.pid, signal.SIGINT)
         assert process.communicate(timeout=END_S) == ("", "")
@@ -82,7 +82,7 @@ def test_who_stops_experiments_hears_how_they_go_on(tmp_path: Path) -> None:
 def test_who_stops_long_tasks_twice_at_once_waits_for_none_of_them(tmp_path: Path) -> None:
     words = ("lab", "run", "dynatops-location", "--scale", "paper", "--out", "out")
     with started(words, tmp_path) as (process, mark):
-        until(lambda: sum("pyspark.daemon" in command for command in marked(mark)) >= 2)
+        until(lambda: sum("worker_daemon" in command for command in marked(mark)) >= 2)
         process.terminate()
         time.sleep(0.002)  # long enough to be two, as `timeout` ends a process and its group
         process.terminate()

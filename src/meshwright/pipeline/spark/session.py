@@ -46,6 +46,8 @@ SETTINGS_OF_THIS_MACHINE = {
     "spark.sql.files.openCostInBytes": "16384",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
 }
+# Executors elsewhere need not have our package before a worker starts, and have their own logs.
+SETTINGS_OF_THIS_PROCESS = {"spark.python.daemon.module": "meshwright.pipeline.spark.worker_daemon"}
 PLACES = {"spark.master": "--master", "spark.remote": "--remote"}
 PARTITIONS_PER_CORE = 4
 # For a minute's work: what Java compiles thoroughly would not run long enough to pay.
@@ -78,8 +80,10 @@ def open_session(
     if not is_served:
         chosen |= SETTINGS_OF_A_DRIVER
         if is_this_machine(address):
-            ours = SETTINGS_OF_THIS_MACHINE | (SHORT_WORK if is_short else {})
             named = default_settings()
+            ours = SETTINGS_OF_THIS_MACHINE | (SHORT_WORK if is_short else {})
+            if (address or named.get("spark.master", "local")).startswith("local"):
+                ours |= SETTINGS_OF_THIS_PROCESS
             chosen |= {name: value for name, value in ours.items() if name not in named}
         chosen |= settings or {}
     try:
