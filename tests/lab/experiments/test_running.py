@@ -214,3 +214,17 @@ def test_values_that_a_parameter_cannot_have_are_refused_at_once(
     with pytest.raises(OperatorError) as refused:
         ordered([of(measure).experiment], "small", changes=changes)
     assert str(refused.value) == reason
+
+
+def test_calls_that_are_alike_in_what_decides_are_made_once_and_all_have_the_rows(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    alike = replace(of(local()).experiment, deciding=lambda asked: {"law": asked["law"]})
+    order = Order(alike, "small", 2)
+    run(spark, [order], tmp_path, asked_at="now", tell=lambda _order, _done: None)
+    rows = ResultFolder(tmp_path / "try").rows()
+    assert rows["cost"].tolist() == [10 + seed + 4 for seed in (0, 1) for _ in range(12)]
+    assert rows["size"].tolist() == [size for _ in (0, 1) for size in (1, 2, 3) for _ in range(4)]
+    assert (rows[rows["size"] > 1]["task_cpu_s"] == 0).all()
+    assert order.core_minutes() == 4.0
+    assert order.core_minutes(6) == 2.0

@@ -15,6 +15,7 @@ import pandas as pd
 
 Scale = Literal["small", "paper", "10x"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
+Parameters = Mapping[str, Any]
 Measure = Callable[..., Mapping[str, Any] | Sequence[Mapping[str, Any]]]
 
 
@@ -92,6 +93,8 @@ class Experiment:
     alone. hands_on: parameters that its signature does not name, and what they usually are.
     needs_trace: it has a parameter trace, the folder of one that is named with --trace.
     judged_at: sizes of the paper by parameter, where smaller ones were seen to answer otherwise.
+    deciding: those of a call's parameters that decide what it measures. Calls that are alike in
+    these are made once, and each of them has the rows.
     """
 
     name: str
@@ -105,6 +108,7 @@ class Experiment:
     hands_on: Mapping[str, Any] = field(default_factory=dict)
     needs_trace: bool = False
     judged_at: Mapping[str, float] = field(default_factory=dict)
+    deciding: Callable[[Parameters], Parameters] = dict
 
     def usual(self) -> dict[str, Any]:
         """What its parameters are unless they are swept, of those that need not be."""

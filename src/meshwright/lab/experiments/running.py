@@ -7,7 +7,7 @@ how a run was cut in parts can be seen in the results.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
@@ -40,7 +40,8 @@ PART_S = 30.0
 LANES_MAX = 16
 
 
-_Numbers = tuple["Order", list[int]]
+# The tasks of an order that one call measures, for each call.
+_Numbers = tuple["Order", list[list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,18 @@ class Order:
 
     def core_minutes(self, done: int = 0) -> float:
         """What the tasks that are left take of one core."""
-        return (len(self.tasks) - done) * self.sweep.task_cpu_s / 60
+        each = range(self.tasks.tasks_each)
+        left = (len(self.tasks) - done) * len(self.calls(each)) / len(each)
+        return left * self.sweep.task_cpu_s / 60
+
+    def calls(self, numbers: Iterable[int]) -> list[list[int]]:
+        """Tasks by the call that measures them."""
+        found: dict[tuple[int, str], list[int]] = {}
+        for number in numbers:
+            task = self.tasks[number]
+            deciding = self.experiment.deciding({**self.fixed, **task.parameters})
+            found.setdefault((task.seed, repr(sorted(deciding.items()))), []).append(number)
+        return list(found.values())
 
 
 def ordered(
@@ -206,19 +218,22 @@ def run(
             counts[order.experiment.name] = len(done)
             tell(order, len(done))
             function = partial(measured, order.experiment.measure)
-            for numbers in _parts(order, done, slots // lanes):
-                tasks = [order.tasks[number] for number in numbers]
-                yield Part((order, numbers), function, tasks)
+            for calls in _parts(order, done, slots // lanes):
+                tasks = [order.tasks[numbers[0]] for numbers in calls]
+                yield Part((order, calls), function, tasks)
 
-    for (order, numbers), found in swept_parts(session, parts(), lanes, slots // lanes):
+    for (order, calls), found in swept_parts(session, parts(), lanes, slots // lanes):
         _folder(out, order).add(
             [
                 row
-                for number, (task, outcome) in zip(numbers, found, strict=True)
-                for row in _labelled(number, task, outcome)
+                for numbers, (_, outcome) in zip(calls, found, strict=True)
+                for number in numbers
+                for row in _labelled(
+                    number, order.tasks[number], outcome, is_measured=number == numbers[0]
+                )
             ]
         )
-        counts[order.experiment.name] += len(numbers)
+        counts[order.experiment.name] += sum(map(len, calls))
         tell(order, counts[order.experiment.name])
 
 
@@ -233,9 +248,9 @@ def _folder(out: Path, order: Order) -> ResultFolder:
     return ResultFolder(out / order.experiment.name)
 
 
-def _parts(order: Order, done: set[int], slots: int) -> Iterator[list[int]]:
-    """The numbers of the tasks that are left, as many at once as a lane is to be given."""
-    left = [number for number in range(len(order.tasks)) if number not in done]
+def _parts(order: Order, done: set[int], slots: int) -> Iterator[list[list[int]]]:
+    """The calls that are left, as many at once as a lane is to be given."""
+    left = order.calls(number for number in range(len(order.tasks)) if number not in done)
     at_once = slots * ceil(PART_S / order.sweep.task_cpu_s)
     return (left[first : first + at_once] for first in range(0, len(left), at_once))
 
@@ -272,9 +287,12 @@ def measured(measure: Measure, *, seed: int, **parameters: Any) -> dict[str, Any
     return {"rows": rows, "cpu_s": time.process_time() - began_s}
 
 
-def _labelled(number: int, task: Task, outcome: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows of a call with what it was called with."""
-    labels = {TASK_COLUMN: number, SEED_COLUMN: task.seed, CPU_COLUMN: outcome["cpu_s"]}
+def _labelled(
+    number: int, task: Task, outcome: Mapping[str, Any], *, is_measured: bool
+) -> list[dict[str, Any]]:
+    """The rows of a call with what it was called with; a task that it was not made for is free."""
+    cpu_s = outcome["cpu_s"] if is_measured else 0.0
+    labels = {TASK_COLUMN: number, SEED_COLUMN: task.seed, CPU_COLUMN: cpu_s}
     for row in outcome["rows"]:
         taken = [name for name in row if name in OWN_COLUMNS or name in task.parameters]
         if taken:

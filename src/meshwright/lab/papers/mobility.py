@@ -18,7 +18,8 @@ import pandas as pd
 
 from meshwright.lab.city.measuring import city_rows, model_row, run_rows
 from meshwright.lab.city.running import CityParameters
-from meshwright.lab.experiments.experiment import Claim, Experiment, Plot, Sweep
+from meshwright.lab.experiments.experiment import Claim, Experiment, Parameters, Plot, Sweep
+from meshwright.protocol.mobility.policies import parse_policies
 
 PAPER = "mobility"
 POLICIES = ("standard", "logging", "prefetching", "home")
@@ -719,12 +720,30 @@ FILTERS = Experiment(
     ),
 )  # fmt: skip
 
+
+def _that_policies_ask_for(parameters: Parameters) -> Parameters:
+    """Without those that a policy does not look at.
+
+    Only prefetching and watching foresee, and where a client is known to go, one broker watches.
+    """
+    policies = frozenset(parse_policies(parameters["policy"]))
+    used = dict(parameters)
+    if not policies & {"prefetching", "watching"}:
+        del used["foresees"]
+    if "watching" not in policies:
+        del used["watchers_max"]
+    elif used["foresees"]:
+        used["watchers_max"] = min(1, used["watchers_max"])
+    return used
+
+
 PREDICTION = Experiment(
     name="mobility-prediction",
     paper=PAPER,
     title="Prefetching by our predictor, by one that is always right, and to several brokers",
     shows="section 3.2.1, beyond its figures",
     measure=run_rows,
+    deciding=_that_policies_ask_for,
     hands_on=CITY,
     scales={
         "small": Sweep(
