@@ -43,16 +43,8 @@ def spark_faults() -> Iterator[None]:
             raise KeyboardInterrupt from None
         cause = getattr(error, "java_exception", None)
         text = str(cause) if cause is not None else str(error)
-        if (found := UNREADABLE_FILE.search(text)) is not None:
-            raise InputFileError(
-                _named(found[1]),
-                "the file is damaged or cut short",
-                remedy="fetch or make it again",
-            ) from error
-        if (found := CHANGED.search(text)) is not None:
-            raise InputFileError(
-                _named(found[1]), "the file was written to while it was read", remedy="try again"
-            ) from error
+        if (fault := _fault_of_reading(text)) is not None:
+            raise fault from error
         if (found := UNFIT_VALUE.search(text)) is not None:
             raise InputFileError(
                 _named(found[1]), found[2], remedy="correct the table, or import it anew"
@@ -61,6 +53,30 @@ def spark_faults() -> Iterator[None]:
         if (found := TAKES_NO_MORE.search(whole := str(error))) is not None:
             raise OperatorError(_unwritable(whole, found[0])) from error
         raise OperatorError(f"Spark could not finish the work ({_reason(text)}).") from error
+
+
+@contextmanager
+def reading_faults() -> Iterator[None]:
+    """The same of files that are read in this process."""
+    try:
+        yield
+    except OSError as error:
+        if (fault := _fault_of_reading(str(error))) is None:
+            raise
+        raise fault from error
+
+
+def _fault_of_reading(text: str) -> InputFileError | None:
+    """What is wrong with a text file, if that is what the text says."""
+    if (found := UNREADABLE_FILE.search(text)) is not None:
+        return InputFileError(
+            _named(found[1]), "the file is damaged or cut short", remedy="fetch or make it again"
+        )
+    if (found := CHANGED.search(text)) is not None:
+        return InputFileError(
+            _named(found[1]), "the file was written to while it was read", remedy="try again"
+        )
+    return None
 
 
 def _was_interrupted(error: BaseException) -> bool:

@@ -14,6 +14,7 @@ from trace_commands import answered, call, refused, rows
 
 from meshwright.errors import InputFileError
 from meshwright.model.schema import TRACE_TABLES
+from meshwright.pipeline.imports import trace_import
 from meshwright.pipeline.imports.lines import numbered_lines
 from meshwright.pipeline.job_faults import spark_faults
 from meshwright.pipeline.tables.traces import read_table
@@ -24,6 +25,14 @@ GOOD = "7,2010-08-01T12:00:00Z,40.7,-73.9,v1"
 pytestmark = pytest.mark.usefixtures("spark")
 
 
+@pytest.fixture(params=["on Spark", "without Spark"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are judged alike, whether Spark reads them or, as there are few bytes, nobody else."""
+    if request.param == "on Spark":
+        monkeypatch.setattr(trace_import, "BYTES_WITHOUT_SPARK_MAX", 0)
+
+
+@pytest.mark.usefixtures("either_way")
 def test_every_kind_of_bad_row_is_refused_with_its_line_and_reason(tmp_path: Path) -> None:
     bad = {
         "7,yesterday,40.7,-73.9,v1": f"ts_utc is not {TIME}",
@@ -53,6 +62,7 @@ def test_every_kind_of_bad_row_is_refused_with_its_line_and_reason(tmp_path: Pat
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.usefixtures("either_way")
 def test_of_equal_rows_the_first_is_kept_also_across_files(tmp_path: Path) -> None:
     other = "7,2010-08-01T12:00:00Z,40.7,-73.9,v2"
     one = write_lines(tmp_path / "one.csv", HEADER, GOOD, other)
@@ -73,6 +83,7 @@ def test_of_equal_rows_the_first_is_kept_also_across_files(tmp_path: Path) -> No
     ]
 
 
+@pytest.mark.usefixtures("either_way")
 def test_names_that_no_client_may_use_are_refused_with_their_line_and_reason(
     tmp_path: Path,
 ) -> None:
@@ -126,6 +137,7 @@ def test_names_that_no_client_may_use_are_refused_with_their_line_and_reason(
             assert str(row[2]).startswith(reason), (table, row)
 
 
+@pytest.mark.usefixtures("either_way")
 def test_bytes_that_are_no_text_are_refused_and_the_mark_for_them_is_text(tmp_path: Path) -> None:
     path = tmp_path / "checkins.csv"
     path.write_bytes(
@@ -142,6 +154,7 @@ def test_bytes_that_are_no_text_are_refused_and_the_mark_for_them_is_text(tmp_pa
     assert "\ufffd\ufffd" in str(found[0][3])
 
 
+@pytest.mark.usefixtures("either_way")
 def test_a_file_that_is_corrected_after_a_refusal_is_read_anew(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "checkins.csv", HEADER, GOOD, GOOD)
     words = ("import", "--format", "gowalla", path, "--strict", "--out", tmp_path / "trace")

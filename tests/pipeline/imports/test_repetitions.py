@@ -21,7 +21,8 @@ from meshwright.pipeline.imports import csv_tables, lines, tallies
 from meshwright.pipeline.imports.gowalla import NAMES
 from meshwright.pipeline.imports.judging import usable
 from meshwright.pipeline.imports.likeness import likenesses
-from meshwright.pipeline.imports.repetitions import _compared
+from meshwright.pipeline.imports.repetitions import _compared, reasons_of_repetitions
+from meshwright.pipeline.imports.without_spark import read_here
 from meshwright.pipeline.job_faults import spark_faults
 
 Row = tuple[str, int, str | None]
@@ -87,7 +88,8 @@ def test_repetitions_are_those_that_a_loop_over_all_rows_finds(
             ("c.csv", "venue_id,lon,user_id,lat,ts_utc"),
         )
     ]
-    found = csv_tables.judged_csv(spark, files, POSITIONS, NAMES, required=list(NAMES.values()))
+    source = csv_tables.CsvTable(files, POSITIONS, NAMES, list(NAMES.values()))
+    found = csv_tables.judged_csv(spark, source)
     kept, refused = judged_by_a_loop(files)
     good = usable(found, POSITIONS).collect()
     assert sorted((row["client"], row["time"], row["latitude"]) for row in good) == sorted(kept)
@@ -96,6 +98,18 @@ def test_repetitions_are_those_that_a_loop_over_all_rows_finds(
     assert 100 < len(kept) < len(refused)
     for frame in found.kept:
         frame.unpersist()
+    read = read_here(source)
+    assert read is not None
+    times = read.rows["time"].cast(pa.timestamp("us")).to_pylist()
+    others = (read.rows[name].to_pylist() for name in ("client", "latitude"))
+    clients, latitudes = others
+    assert sorted(zip(clients, times, latitudes, strict=True)) == sorted(kept)
+    assert [(*read.origin(row), row.reason) for row in read.refused] == in_order(refused, files)
+
+
+def in_order(refused: list[Row], files: list[Path]) -> list[Row]:
+    names = [str(file) for file in files]
+    return sorted(refused, key=lambda row: (names.index(row[0]), row[1]))
 
 
 def random_line(rng: np.random.Generator, header: str) -> str:
@@ -155,13 +169,31 @@ def test_rows_of_one_likeness_are_compared_in_full() -> None:
         text for half in _compared(halves, ["client"]) for text in half["reason"].to_pylist()
     ]
     assert reasons == [None, None, "it repeats line 2", "it repeats line 3 of a", None]
+    told = reasons_of_repetitions(pa.Table.from_batches([batch.drop_columns("reason")]), ["client"])
+    assert told == reasons
+
+
+def test_rows_of_one_likeness_that_are_all_equal_repeat_the_first() -> None:
+    suspects = pa.table(
+        {
+            "file": ["a", "a", "b", "a", "b"],
+            "line": [2, 4, 2, 3, 3],
+            "client": ["x", "x", "x", None, None],
+            "latitude": [0.0, -0.0, 0.0, 1.0, 1.0],
+            "likeness": [7, 7, 7, 8, 8],
+        }
+    )
+    told = reasons_of_repetitions(suspects, ["client", "latitude"])
+    assert told == [None, "it repeats line 2", "it repeats line 2 of a", None,
+                    "it repeats line 3 of a"]  # fmt: skip
 
 
 def test_a_file_that_is_written_to_between_two_looks_at_it_is_refused(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = write_lines(tmp_path / "a.csv", HEADER, "7,2010-08-01T12:00:00Z,40.7,-73.9,v1")
-    found = csv_tables.judged_csv(spark, [path], POSITIONS, NAMES, required=list(NAMES.values()))
+    source = csv_tables.CsvTable([path], POSITIONS, NAMES, list(NAMES.values()))
+    found = csv_tables.judged_csv(spark, source)
     os.utime(path, ns=(1, 1))
     sentence = r"a\.csv: the file was written to while it was read"
     with pytest.raises(InputFileError, match=sentence), spark_faults():

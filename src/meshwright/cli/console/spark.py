@@ -92,7 +92,21 @@ class SparkWork:
 
     def told(self, row_count: int) -> str:
         """Rows and elapsed time, for people."""
-        return f"{counted(row_count, 'row')} in {self.seconds:.1f} s"
+        return rows_told(row_count, self.seconds)
+
+
+def rows_told(row_count: int, seconds: float) -> str:
+    """Rows and elapsed time, for people."""
+    return f"{counted(row_count, 'row')} in {seconds:.1f} s"
+
+
+def is_for_this_machine(spark: SparkChoice) -> bool:
+    """Whether nobody asks for another machine, or for Spark with settings of their own."""
+    if spark != SparkChoice():
+        return False
+    with interrupts_held():
+        from meshwright.pipeline.spark.environment import is_this_machine
+    return is_this_machine(os.environ.get("SPARK_REMOTE") or os.environ.get("MASTER") or None)
 
 
 def is_short_work(*inputs: Place) -> bool:

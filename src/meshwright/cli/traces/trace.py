@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,8 +20,15 @@ from meshwright.cli.console.options import (
     Ui,
     finite,
 )
-from meshwright.cli.console.screen import PlainTable, answer, plain_table
-from meshwright.cli.console.spark import chosen_spark, is_short_work, spark_work
+from meshwright.cli.console.screen import PlainTable, answer, plain_table, working
+from meshwright.cli.console.spark import (
+    SparkChoice,
+    chosen_spark,
+    is_for_this_machine,
+    is_short_work,
+    rows_told,
+    spark_work,
+)
 from meshwright.cli.traces.trace_compact import compact
 from meshwright.cli.traces.trace_generate import generate
 from meshwright.cli.traces.trace_path import path
@@ -30,6 +38,7 @@ from meshwright.pipeline.places.place import Place, place_of
 
 if TYPE_CHECKING:
     from meshwright.pipeline.description import TraceDescription
+    from meshwright.pipeline.imports.trace_import import ImportSummary
 
 app = typer.Typer(no_args_is_help=True, help="Import, generate and describe traces.")
 
@@ -97,7 +106,7 @@ def import_files(
     Example: meshwright trace import --format gowalla checkins.csv.gz --friends friends.csv.gz
     --out city
     """
-    from meshwright.pipeline.imports.trace_import import import_trace, refuse_files
+    from meshwright.pipeline.imports.trace_import import refuse_files
     from meshwright.pipeline.tables.traces import refuse_no_trace
 
     spark = chosen_spark(master, remote, conf, memory, ui=ui)
@@ -113,9 +122,7 @@ def import_files(
         payload_bytes=payload_bytes,
     )
     refuse_files(files, parameters, friends)  # before Spark starts
-    is_short = is_short_work(*files)
-    with spark_work("Importing", spark, is_short=is_short) as work:
-        summary = import_trace(work.session, files, parameters, friends=friends, out=out)
+    summary, seconds = _imported(spark, files, parameters, friends, out)
     row_count = sum(summary.row_counts.values())
     answer(
         as_json,
@@ -125,7 +132,7 @@ def import_files(
             "tables": summary.row_counts,
             "quarantined": summary.row_counts["quarantine"],
             "reasons": summary.refused,
-            "seconds": round(work.seconds, 3),
+            "seconds": round(seconds, 3),
         },
         _table_rows(summary.row_counts),
         *(
@@ -133,8 +140,36 @@ def import_files(
             if summary.refused
             else []
         ),
-        f"{out}: {work.told(row_count)}",
+        f"{out}: {rows_told(row_count, seconds)}",
     )
+
+
+def _imported(
+    spark: SparkChoice,
+    files: list[Path],
+    parameters: ImportParameters,
+    friends: Path | None,
+    out: Place,
+) -> tuple[ImportSummary, float]:
+    """Without Spark where that is as good, and nobody asks for Spark; and the seconds it took."""
+    from meshwright.pipeline.imports.trace_import import (
+        import_trace,
+        import_without_spark,
+        is_little,
+    )
+    from meshwright.pipeline.job_faults import reading_faults
+
+    may_go_without = isinstance(out, Path) and friends is None and is_for_this_machine(spark)
+    if isinstance(out, Path) and may_go_without and is_little(files):
+        began_s = time.monotonic()
+        with working("Importing"), reading_faults():
+            summary = import_without_spark(files, parameters, out)
+        if summary is not None:
+            return summary, time.monotonic() - began_s
+    is_short = is_short_work(*files)
+    with spark_work("Importing", spark, is_short=is_short) as work:
+        summary = import_trace(work.session, files, parameters, friends=friends, out=out)
+    return summary, work.seconds
 
 
 @app.command()

@@ -47,6 +47,19 @@ BYTES_HERE_MAX = 1 << 28
 PACKED_BY = 10
 
 
+class CsvTable(NamedTuple):
+    """Files that are a table, whose columns they may call otherwise.
+
+    names: what a column of the table is called there. required, optional: columns of the files.
+    """
+
+    paths: Sequence[Path]
+    table: Table
+    names: Mapping[str, str]
+    required: Sequence[str]
+    optional: Sequence[str] = ()
+
+
 class Counted(NamedTuple):
     """Files whose lines are counted, how many are plain and not, and the numbers of plain rows.
 
@@ -60,24 +73,14 @@ class Counted(NamedTuple):
     apart: DataFrame | None
 
 
-def judged_csv(
-    session: SparkSession,
-    paths: Sequence[Path],
-    table: Table,
-    names: Mapping[str, str],
-    *,
-    required: Sequence[str],
-    optional: Sequence[str] = (),
-) -> Judged:
-    """Rows of the files as the table, whose columns they may call otherwise.
-
-    names: what a column of the table is called there. required, optional: columns of the files.
-    """
+def judged_csv(session: SparkSession, source: CsvTable) -> Judged:
+    """Rows of the files as the table."""
+    paths, table, names, required, optional = source
     sources = [
         Source(PlainForm(header, table, names), cut_files(session, files))
         for header, files in by_header(paths, required, optional).items()
     ]
-    found = _counted(session, sources, is_little=_text_bytes(paths) <= BYTES_HERE_MAX)
+    found = _counted(session, sources, is_little=text_bytes(paths) <= BYTES_HERE_MAX)
     others = None
     if found.other_count:
         records = [
@@ -112,7 +115,8 @@ def _counted(session: SparkSession, sources: Sequence[Source], *, is_little: boo
     )
 
 
-def _text_bytes(paths: Sequence[Path]) -> int:
+def text_bytes(paths: Sequence[Path]) -> int:
+    """How much text files have, or may have where they are packed."""
     return sum(path.stat().st_size * (PACKED_BY if path.suffix == ".gz" else 1) for path in paths)
 
 

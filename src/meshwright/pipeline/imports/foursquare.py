@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from meshwright.model.schema import CLIENT, PUBLICATIONS, SUBSCRIPTIONS, TIME, Column, Table
-from meshwright.pipeline.imports.csv_tables import judged_csv
+from meshwright.pipeline.imports.csv_tables import CsvTable, judged_csv
 from meshwright.pipeline.imports.imported import Imported
 from meshwright.pipeline.imports.judging import usable
 from meshwright.pipeline.imports.parameters import ImportParameters
@@ -49,9 +49,7 @@ def imported_foursquare(
     session: SparkSession, paths: Sequence[Path], parameters: ImportParameters
 ) -> Imported:
     """Check-ins as publications and subscriptions."""
-    found = judged_csv(
-        session, paths, CHECKINS, NAMES, required=list(NAMES.values()), optional=UNUSED
-    )
+    found = judged_csv(session, CsvTable(paths, CHECKINS, NAMES, list(NAMES.values()), UNUSED))
     source = sf.col(parameters.topic_of)
     topic = sf.concat_ws("/", sf.lit(parameters.topic_of), source)
     checkins = usable(found, CHECKINS).withColumn("topic", topic)

@@ -8,7 +8,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from meshwright.model.schema import POSITIONS
-from meshwright.pipeline.imports.csv_tables import judged_csv
+from meshwright.pipeline.imports.csv_tables import CsvTable, judged_csv
 from meshwright.pipeline.imports.imported import Imported, plainly_imported
 from meshwright.pipeline.imports.parameters import ImportParameters
 from meshwright.pipeline.imports.records import csv_header
@@ -27,9 +27,14 @@ def check_gowalla(path: Path, _parameters: ImportParameters) -> None:
     csv_header(path, list(NAMES.values()))
 
 
+def gowalla_table(paths: Sequence[Path], _parameters: ImportParameters) -> list[CsvTable]:
+    """The one table that check-ins are."""
+    return [CsvTable(paths, POSITIONS, NAMES, list(NAMES.values()))]
+
+
 def imported_gowalla(
-    session: SparkSession, paths: Sequence[Path], _parameters: ImportParameters
+    session: SparkSession, paths: Sequence[Path], parameters: ImportParameters
 ) -> Imported:
     """Check-ins as positions."""
-    found = judged_csv(session, paths, POSITIONS, NAMES, required=list(NAMES.values()))
-    return plainly_imported(found, POSITIONS)
+    (source,) = gowalla_table(paths, parameters)
+    return plainly_imported(judged_csv(session, source), POSITIONS)

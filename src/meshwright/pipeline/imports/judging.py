@@ -33,6 +33,14 @@ WRITTEN: dict[ColumnKind, str] = {
 }
 
 
+class Faults(NamedTuple):
+    """What is told of a field that cannot be used."""
+
+    missing: str
+    unreadable: str
+    unfit: str
+
+
 class Judged(NamedTuple):
     """Rows with a reason where one is refused; kept: what Spark holds until all is written.
 
@@ -101,13 +109,19 @@ def _value(column: Column) -> SparkColumn:
     return sf.when(text.rlike(FORMS[column.kind]), value)
 
 
+def faults_of(column: Column, source: str) -> Faults:
+    """The source's own word for the column is used."""
+    fit = wanted(column)
+    form = WRITTEN.get(column.kind, fit)
+    return Faults(f"{source} is missing", f"{source} is not {form}", f"{source} is not {fit}")
+
+
 def _fault(column: Column, source: str) -> SparkColumn:
-    """Why the field cannot be used, or null; the source's own word for the column is used."""
+    """Why the field cannot be used, or null."""
     text, value = sf.col(f"{column.name} text"), sf.col(column.name)
-    is_unreadable = text.isNotNull() & value.isNull()
-    form = WRITTEN.get(column.kind, wanted(column))
-    reason = sf.when(is_unreadable, f"{source} is not {form}")
-    reason = reason.when(is_unfit(column, value), f"{source} is not {wanted(column)}")
+    faults = faults_of(column, source)
+    reason = sf.when(text.isNotNull() & value.isNull(), faults.unreadable)
+    reason = reason.when(is_unfit(column, value), faults.unfit)
     if column.is_required:
-        reason = sf.when(text.isNull(), f"{source} is missing").otherwise(reason)
+        reason = sf.when(text.isNull(), faults.missing).otherwise(reason)
     return reason

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from meshwright.errors import OperatorError
 from meshwright.model.schema import QUARANTINE, TRACE_TABLES, Table
-from meshwright.pipeline.imports.csv_tables import judged_csv
+from meshwright.pipeline.imports.csv_tables import CsvTable, judged_csv
 from meshwright.pipeline.imports.imported import Imported, plainly_imported
 from meshwright.pipeline.imports.json_lines import json_records
 from meshwright.pipeline.imports.judging import judged
@@ -29,31 +29,51 @@ def check_table(path: Path, parameters: ImportParameters) -> None:
         first_line(path)
 
 
-def imported_tables(
+def csv_tables(paths: Sequence[Path], parameters: ImportParameters) -> list[CsvTable]:
+    """The tables that CSV files are, with the files of each."""
+    return [
+        CsvTable(files, TRACE_TABLES[name], {}, *_columns(TRACE_TABLES[name]))
+        for name, files in _by_table(paths, parameters).items()
+    ]
+
+
+def imported_csv(
     session: SparkSession, paths: Sequence[Path], parameters: ImportParameters
 ) -> Imported:
-    """One table for each name: the one that is asked for, or that of each file."""
-    files: dict[str, list[Path]] = {}
-    for path in paths:
-        files.setdefault(_table_name(path, parameters), []).append(path)
+    """The tables of CSV files."""
     return reduce(
         Imported.beside,
         [
-            _imported_table(session, found, TRACE_TABLES[name], parameters)
-            for name, found in files.items()
+            plainly_imported(judged_csv(session, source), source.table)
+            for source in csv_tables(paths, parameters)
         ],
     )
 
 
-def _imported_table(
-    session: SparkSession, paths: Sequence[Path], table: Table, parameters: ImportParameters
+def imported_json(
+    session: SparkSession, paths: Sequence[Path], parameters: ImportParameters
 ) -> Imported:
-    if parameters.format == "csv":
-        required, optional = _columns(table)
-        found = judged_csv(session, paths, table, {}, required=required, optional=optional)
-        return plainly_imported(found, table)
+    """The tables of files of JSON lines."""
+    return reduce(
+        Imported.beside,
+        [
+            _imported_json(session, files, TRACE_TABLES[name])
+            for name, files in _by_table(paths, parameters).items()
+        ],
+    )
+
+
+def _imported_json(session: SparkSession, paths: Sequence[Path], table: Table) -> Imported:
     records = json_records(session, paths, table)
     return plainly_imported(without_repetitions(judged(records, table), table), table)
+
+
+def _by_table(paths: Sequence[Path], parameters: ImportParameters) -> dict[str, list[Path]]:
+    """Files by the table that is asked for, or that their names say."""
+    files: dict[str, list[Path]] = {}
+    for path in paths:
+        files.setdefault(_table_name(path, parameters), []).append(path)
+    return files
 
 
 def _columns(table: Table) -> tuple[list[str], list[str]]:

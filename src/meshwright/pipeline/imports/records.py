@@ -17,6 +17,8 @@ from meshwright.errors import InputFileError
 from meshwright.pipeline.imports.lines import ORIGIN, first_line, numbered_lines, united
 
 CSV_OPTIONS = {"quote": '"', "escape": '"', "columnNameOfCorruptRecord": "malformed"}
+CARRIAGE_RETURN = "a carriage return stands within the line"
+OPEN_QUOTE = "a quoted field does not end on its line"
 
 
 def csv_records(
@@ -82,12 +84,14 @@ def records_of_lines(lines: DataFrame, header: Sequence[str], names: Sequence[st
             ),
             sf.coalesce(
                 "reason",
-                sf.when(text.contains("\r"), "a carriage return stands within the line"),
-                sf.when(quotes % 2 == 1, "a quoted field does not end on its line"),
-                sf.when(
-                    sf.col("fields")["malformed"].isNotNull(),
-                    f"the row does not have {len(header)} fields",
-                ),
+                sf.when(text.contains("\r"), CARRIAGE_RETURN),
+                sf.when(quotes % 2 == 1, OPEN_QUOTE),
+                sf.when(sf.col("fields")["malformed"].isNotNull(), field_count_fault(len(header))),
             ).alias("reason"),
         )
     )
+
+
+def field_count_fault(count: int) -> str:
+    """What is told of a row with more or fewer fields than its header."""
+    return f"the row does not have {count} fields"

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
@@ -56,6 +58,34 @@ def told_repetitions(suspects: DataFrame, table: Table) -> DataFrame:
         return _compared(batches, columns)
 
     return together.mapInArrow(compared, suspects.schema)
+
+
+def reasons_of_repetitions(suspects: pa.Table, columns: Sequence[str]) -> list[str | None]:
+    """Why each row is refused that repeats an earlier one; rows stand by likeness, then by place.
+
+    Rows of one likeness are as good as always equal, which is seen at once of whole columns.
+    """
+    own = suspects[LIKENESS].to_numpy()
+    places = np.arange(len(own))
+    is_first = np.ones(len(own), bool)
+    is_first[1:] = own[1:] != own[:-1]
+    firsts = np.maximum.accumulate(np.where(is_first, places, 0))
+    if not all(_is_equal(suspects[name], suspects[name].take(firsts)) for name in columns):
+        suspects = suspects.append_column("reason", pa.nulls(len(own), pa.string()))
+        batches = _compared(suspects.combine_chunks().to_batches(), columns)
+        return [reason for batch in batches for reason in batch["reason"].to_pylist()]
+    origins = list(zip(*(suspects[name].to_pylist() for name in ("file", "line")), strict=True))
+    return [
+        None if first == place else _repeats(origins[first], origins[place])
+        for place, first in enumerate(firsts.tolist())
+    ]
+
+
+def _is_equal(values: pa.ChunkedArray, others: pa.ChunkedArray) -> bool:
+    """Whether all values are those of the other column; no value equals no value."""
+    is_equal = pc.fill_null(pc.equal(values, others), False)
+    found = pc.or_(is_equal, pc.and_(pc.is_null(values), pc.is_null(others)))
+    return bool(pc.all(found).as_py())
 
 
 def _compared(

@@ -54,7 +54,7 @@ def tallies(session: SparkSession, source: Source) -> DataFrame:
     """TALLY; lines: of each piece or part of one, its file's number, where it begins, how many."""
 
     def made(found: Sequence[Run]) -> Batches:
-        records = _records(found)
+        records = records_of(found)
         is_plain, values = plain_values(records["text"], records["reason"], source.form)
         plain_count = pc.sum(is_plain).as_py() or 0
         counts = [(run.piece.file_number, run.piece.begin, run.line_count) for run in found]
@@ -83,7 +83,7 @@ def other_lines(session: SparkSession, source: Source) -> DataFrame:
     """Lines that are neither plain nor the header, as numbered_lines has them."""
 
     def made(found: Sequence[Run]) -> Batches:
-        records = _records(found)
+        records = records_of(found)
         is_plain, _ = plain_values(records["text"], records["reason"], source.form)
         return in_batches(as_spark_has_them(records.filter(pc.invert(is_plain))))
 
@@ -95,11 +95,11 @@ def rows_unlike(session: SparkSession, source: Source, numbers: Numbers) -> Data
     table = source.form.table
 
     def made(found: Sequence[Run]) -> Batches:
-        records = _records(found)
+        records = records_of(found)
         _, values = plain_values(records["text"], records["reason"], source.form)
         rows = pa.RecordBatch.from_arrays(values, table.column_names())
         if len(numbers):
-            rows = rows.filter(pc.invert(_is_among(likenesses(values), numbers)))
+            rows = rows.filter(pc.invert(is_among(pa.array(likenesses(values)), numbers)))
         return in_batches(rows)
 
     return read_pieces(session, source.pieces, made, spark_schema(table))
@@ -110,15 +110,15 @@ def rows_alike(session: SparkSession, source: Source, numbers: Numbers | None) -
     table = source.form.table
 
     def made(found: Sequence[Run]) -> Batches:
-        records = _records(found)
+        records = records_of(found)
         is_plain, values = plain_values(records["text"], records["reason"], source.form)
         origin = as_spark_has_them(records.filter(is_plain)).select(ORIGIN)
-        own = likenesses(values)
+        own = pa.array(likenesses(values))
         rows = pa.RecordBatch.from_arrays(
-            [*origin.columns, *values, pa.array(own)],
+            [*origin.columns, *values, own],
             [*ORIGIN, *table.column_names(), LIKENESS],
         )
-        return in_batches(rows if numbers is None else rows.filter(_is_among(own, numbers)))
+        return in_batches(rows if numbers is None else rows.filter(is_among(own, numbers)))
 
     origin = StructType().add("file", "string").add("file_number", "long").add("line", "long")
     schema = [*origin.add("text", "string"), *spark_schema(table), LIKENESS_FIELD]
@@ -161,11 +161,12 @@ def numbers_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Numbers]:
                 yield np.frombuffer(cell.as_buffer(), np.int64)
 
 
-def _is_among(own: Numbers, numbers: Numbers) -> pa.BooleanArray:
-    return pc.is_in(pa.array(own), value_set=pa.array(numbers))
+def is_among(own: pa.Array | pa.ChunkedArray, numbers: Numbers) -> pa.BooleanArray:
+    """Which of some likenesses are among others."""
+    return pc.is_in(own, value_set=pa.array(numbers))
 
 
-def _records(found: Sequence[Run]) -> pa.RecordBatch:
+def records_of(found: Sequence[Run]) -> pa.RecordBatch:
     """Lines but for the headers, the first of each file; lines need not be counted for that."""
     lines = lines_of(found)
     is_header = pc.and_(pc.equal(lines["line"], 1), pc.equal(lines["begin"], 0))

@@ -2,43 +2,62 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from meshwright.errors import InputFileError
 from meshwright.model.schema import QUARANTINE, TRACE_TABLES
+from meshwright.pipeline.imports.csv_tables import CsvTable, text_bytes
 from meshwright.pipeline.imports.foursquare import check_foursquare, imported_foursquare
 from meshwright.pipeline.imports.friends import check_friends, imported_friends
-from meshwright.pipeline.imports.gowalla import check_gowalla, imported_gowalla
+from meshwright.pipeline.imports.gowalla import check_gowalla, gowalla_table, imported_gowalla
 from meshwright.pipeline.imports.imported import Imported
 from meshwright.pipeline.imports.judging import Judged, quarantined
 from meshwright.pipeline.imports.lines import distinct_files, united
 from meshwright.pipeline.imports.mosquitto_log import check_mosquitto_log, imported_mosquitto_log
-from meshwright.pipeline.imports.own_tables import check_table, imported_tables
+from meshwright.pipeline.imports.own_tables import (
+    check_table,
+    csv_tables,
+    imported_csv,
+    imported_json,
+)
 from meshwright.pipeline.imports.parameters import ImportParameters
 from meshwright.pipeline.imports.repetitions import REPEATS
+from meshwright.pipeline.imports.without_spark import ReadTable, read_here
 from meshwright.pipeline.places.place import Place
-from meshwright.pipeline.tables.traces import row_counts, staged_trace, write_table
+from meshwright.pipeline.spark.environment import memory_bytes
+from meshwright.pipeline.tables.traces import row_counts, staged_trace, write_rows, write_table
+
+# Rows take less memory than their text, and while they are judged and written, twice as much.
+BYTES_WITHOUT_SPARK_MAX = 1 << 29
+MEMORY_PARTS = 8
+REPEATED = "it repeats an earlier row"
 
 
 class Importer(NamedTuple):
-    """How files of a format are checked by their first line, without Spark, and how imported."""
+    """How files of a format are checked by their first line, without Spark, and how imported.
+
+    tables: what CSV files are that are tables as they are, which may be read without Spark, too.
+    """
 
     check: Callable[[Path, ImportParameters], object]
     imported: Callable[[SparkSession, Sequence[Path], ImportParameters], Imported]
+    tables: Callable[[Sequence[Path], ImportParameters], list[CsvTable]] | None = None
 
 
 FORMATS: dict[str, Importer] = {
-    "gowalla": Importer(check_gowalla, imported_gowalla),
+    "gowalla": Importer(check_gowalla, imported_gowalla, gowalla_table),
     "foursquare": Importer(check_foursquare, imported_foursquare),
-    "csv": Importer(check_table, imported_tables),
-    "jsonl": Importer(check_table, imported_tables),
+    "csv": Importer(check_table, imported_csv, csv_tables),
+    "jsonl": Importer(check_table, imported_json),
     "mosquitto-log": Importer(check_mosquitto_log, imported_mosquitto_log),
 }
 
@@ -89,9 +108,45 @@ def import_trace(
     return ImportSummary(counts, reasons)
 
 
+def is_little(paths: Sequence[Path]) -> bool:
+    """Whether all rows of the files fit into a small part of this machine's memory."""
+    return text_bytes(paths) <= min(BYTES_WITHOUT_SPARK_MAX, memory_bytes() // MEMORY_PARTS)
+
+
+def import_without_spark(
+    paths: Sequence[Path], parameters: ImportParameters, out: Path
+) -> ImportSummary | None:
+    """The same of CSV files that are tables as they are; None: these are for Spark."""
+    tables = FORMATS[parameters.format].tables
+    if tables is None:
+        return None
+    found: list[ReadTable] = []
+    for source in tables(distinct_files(paths), parameters):
+        read = read_here(source)
+        if read is None:
+            return None
+        found.append(read)
+    refused = pa.concat_tables([own.quarantine() for own in found])
+    if parameters.is_strict and len(refused):
+        own = next(own for own in found if own.refused)
+        raise _told_strict(*own.origin(own.refused[0]), own.refused[0].reason, len(refused))
+    with staged_trace(out) as folder:
+        assert isinstance(folder, Path)  # as the trace itself is
+        for own in found:
+            write_rows(own.rows, folder, own.table)
+        write_rows(refused, folder, QUARANTINE)
+        counts = row_counts(folder)
+    reasons = Counter(
+        REPEATED if row.reason.startswith(REPEATS) else row.reason
+        for own in found
+        for row in own.refused
+    )
+    return ImportSummary(counts, dict(sorted(reasons.items(), key=lambda own: (-own[1], own[0]))))
+
+
 def _counted(refused: DataFrame) -> dict[str, int]:
     """Refused rows by reason, most frequent first."""
-    reason = sf.regexp_replace("reason", f"^{REPEATS}.*", "it repeats an earlier row")
+    reason = sf.regexp_replace("reason", f"^{REPEATS}.*", REPEATED)
     counts = refused.groupBy(reason.alias("reason")).agg(sf.count(sf.lit(1)).alias("row_count"))
     rows = counts.orderBy(sf.desc("row_count"), "reason").collect()
     return {row["reason"]: row["row_count"] for row in rows}
@@ -108,10 +163,10 @@ def _strict_fault(judged: Sequence[Judged], count: int) -> InputFileError:
         )
         if worst:
             break
+    return _told_strict(worst[0]["file"], worst[0]["line"], worst[0]["reason"], count)
+
+
+def _told_strict(file: str, line: int, reason: str, count: int) -> InputFileError:
     others = f", and {count - 1:,} other rows are refused too" if count > 1 else ""
-    return InputFileError(
-        worst[0]["file"],
-        f"{worst[0]['reason']}{others}",
-        remedy="correct the file, or import without --strict",
-        line=worst[0]["line"],
-    )
+    remedy = "correct the file, or import without --strict"
+    return InputFileError(file, f"{reason}{others}", remedy=remedy, line=line)

@@ -51,10 +51,14 @@ def spark_schema(table: Table) -> StructType:
     )
 
 
+def arrow_schema(table: Table) -> pa.Schema:
+    """The table's columns in Arrow's types."""
+    return pa.schema([(column.name, ARROW_TYPES[column.kind]) for column in table.columns])
+
+
 def arrow_table(table: Table, rows: list[dict[str, Any]]) -> pa.Table:
     """Rows of the table as Arrow has them, as an answer of Python that runs on executors."""
-    schema = pa.schema([(column.name, ARROW_TYPES[column.kind]) for column in table.columns])
-    return pa.Table.from_pylist(rows, schema=schema)
+    return pa.Table.from_pylist(rows, schema=arrow_schema(table))
 
 
 def numbered(texts: pa.ChunkedArray) -> tuple[list[str], NDArray[np.int64]]:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -23,12 +25,14 @@ from meshwright.model.schema import TRACE_TABLES, Table
 from meshwright.pipeline.places.alone import IN_USE, alone_in
 from meshwright.pipeline.places.hadoop import names_at, remove, removed_on_failure
 from meshwright.pipeline.places.place import Address, Place, spark_path, spark_target
-from meshwright.pipeline.tables.frames import conform, spark_schema
+from meshwright.pipeline.tables.frames import arrow_schema, conform, spark_schema
 from meshwright.pipeline.tables.parquet_files import check_part, check_schema, parts, row_count
 from meshwright.pipeline.tables.values import checked
 
 # Ends the name of a trace that is being written, which begins with a dot.
 ASIDE = ".aside"
+# Who reads a file on several cores takes its groups of rows apart.
+ROWS_OF_A_GROUP = 1 << 18
 
 
 def read_table(session: SparkSession, trace: Place, table: Table) -> DataFrame:
@@ -139,6 +143,26 @@ def write_table(frame: DataFrame, folder: Place, table: Table) -> None:
         .option("compression", "zstd")
         .parquet(spark_target(folder / table.name))
     )
+
+
+def write_rows(rows: pa.Table, folder: Path, table: Table) -> None:
+    """Write one table into a staged trace on this machine, as Spark would have it."""
+    own = folder / table.name
+    try:
+        own.mkdir()
+        pq.write_table(
+            rows.cast(arrow_schema(table)),
+            own / "part-00000.zstd.parquet",
+            row_group_size=ROWS_OF_A_GROUP,
+            compression="zstd",
+            store_schema=False,
+        )
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise OperatorError(
+            f"{folder.parent / folder.name.removeprefix('.').removesuffix(ASIDE)}: this cannot be "
+            f"written ({reason.lower()}); make room or choose another folder."
+        ) from error
 
 
 def table_folder(trace: Place, table: Table) -> Place:
