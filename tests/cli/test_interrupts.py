@@ -42,17 +42,36 @@ def test_who_stops_a_command_on_spark_sees_nothing_more_of_it(moment: str, tmp_p
         until(lambda: not marked(mark))
 
 
-@pytest.mark.parametrize("later_s", [0.0, 1.5])
-def test_who_stops_an_import_sees_nothing_more_of_it(later_s: float, tmp_path: Path) -> None:
+def reads_checkins(number: int) -> bool:
+    """Whether a process has the file open."""
+    files = Path(f"/proc/{number}/fd").glob("*")
+    return any(os.path.realpath(file).endswith("checkins.csv") for file in files)
+
+
+# Python workers count rows for Spark, on a connection that Java may leave.
+IMPORTING: dict[str, Callable[[int, str, Path], bool]] = {
+    "on Spark": lambda _, mark, __: any("worker_daemon" in command for command in marked(mark)),
+    "reading": lambda number, _, __: reads_checkins(number),
+    "writing": lambda _, __, folder: (folder / ".trace.aside").exists(),
+}
+
+
+@pytest.mark.parametrize(
+    ("moment", "later_s"),
+    [("on Spark", 0.0), ("on Spark", 1.5), ("reading", 0.0), ("reading", 0.7), ("writing", 0.0)],
+)
+def test_who_stops_an_import_sees_nothing_more_of_it(
+    moment: str, later_s: float, tmp_path: Path
+) -> None:
     rows = "".join(
         f"u{row % 999},2010-08-{1 + row % 28:02d}T00:{row % 60:02d}:00Z,{row % 90}.5,{row % 9},v\n"
         for row in range(2_000_000)
     )
     (tmp_path / "checkins.csv").write_text(f"user_id,ts_utc,lat,lon,venue_id\n{rows}")
-    words = ("trace", "import", "--format", "gowalla", "checkins.csv", "--out", "trace")
+    master = ("--master", "local[2]") if moment == "on Spark" else ()
+    words = ("trace", "import", "--format", "gowalla", "checkins.csv", "--out", "trace", *master)
     with started(words, tmp_path) as (process, mark):
-        # Python workers count rows for Spark, on a connection that Java may leave.
-        until(lambda: any("worker_daemon" in command for command in marked(mark)))
+        until(lambda: IMPORTING[moment](process.pid, mark, tmp_path))
         time.sleep(later_s)
         os.killpg(process.pid, signal.SIGINT)
         assert process.communicate(timeout=END_S) == ("", "")

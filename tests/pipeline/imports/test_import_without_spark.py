@@ -178,11 +178,15 @@ def test_large_files_and_other_formats_are_left_to_spark(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_lines(tmp_path / "a.csv", HEADER, GOOD)
-    assert is_little([path])
-    monkeypatch.setattr(trace_import, "memory_bytes", lambda: 100)
-    assert not is_little([path])
     lines = ImportParameters(format="jsonl", table="positions")
     assert import_without_spark([path], lines, tmp_path / "trace") is None
+    assert is_little([path])
+    monkeypatch.setattr(trace_import, "BYTES_WITHOUT_SPARK_MAX", path.stat().st_size - 1)
+    assert not is_little([path])
+    assert import_without_spark([path], GOWALLA, tmp_path / "trace") is not None
+    # A packed file may have more rows than its size tells.
+    monkeypatch.setattr(without_spark, "memory_bytes", lambda: 100)
+    assert import_without_spark([path], GOWALLA, tmp_path / "trace") is None
 
 
 def test_a_damaged_file_is_named_without_spark(tmp_path: Path) -> None:

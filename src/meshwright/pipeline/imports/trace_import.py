@@ -33,12 +33,10 @@ from meshwright.pipeline.imports.parameters import ImportParameters
 from meshwright.pipeline.imports.repetitions import REPEATS
 from meshwright.pipeline.imports.without_spark import ReadTable, read_here
 from meshwright.pipeline.places.place import Place
-from meshwright.pipeline.spark.environment import memory_bytes
 from meshwright.pipeline.tables.traces import row_counts, staged_trace, write_rows, write_table
 
-# Rows take less memory than their text, and while they are judged and written, twice as much.
+# More text is read sooner by all cores, and Spark's start counts little beside it.
 BYTES_WITHOUT_SPARK_MAX = 1 << 29
-MEMORY_PARTS = 8
 REPEATED = "it repeats an earlier row"
 
 
@@ -109,8 +107,8 @@ def import_trace(
 
 
 def is_little(paths: Sequence[Path]) -> bool:
-    """Whether all rows of the files fit into a small part of this machine's memory."""
-    return text_bytes(paths) <= min(BYTES_WITHOUT_SPARK_MAX, memory_bytes() // MEMORY_PARTS)
+    """Whether files are read as soon without Spark."""
+    return text_bytes(paths) <= BYTES_WITHOUT_SPARK_MAX
 
 
 def import_without_spark(

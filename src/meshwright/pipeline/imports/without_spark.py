@@ -25,10 +25,14 @@ from meshwright.pipeline.imports.records import by_header
 from meshwright.pipeline.imports.repetitions import LIKENESS, reasons_of_repetitions
 from meshwright.pipeline.imports.single_rows import RowJudge, Value
 from meshwright.pipeline.imports.tallies import is_among, records_of, repeated
+from meshwright.pipeline.spark.environment import memory_bytes
 from meshwright.pipeline.tables.frames import ARROW_TYPES, arrow_schema
 
 # To judge so many rows one by one costs as much as Spark does to start.
 OTHERS_MAX = 300_000
+# What rows may take. While they are written, they may take twice as much.
+ROWS_BYTES_MAX = 1 << 30
+MEMORY_PARTS = 8
 WHOLE_FILE = np.iinfo(np.int64).max
 # The place of a row: the number of its file, and in the lower bits that of its line.
 LINE_BITS = 40
@@ -69,7 +73,7 @@ class ReadTable(NamedTuple):
 
 
 def read_here(source: CsvTable) -> ReadTable | None:
-    """All rows of some files; None where Spark must judge a strange row, or too many."""
+    """All rows of some files; None where they are for Spark: strange ones, or too many."""
     reader = _Reader(source)
     if not all(reader.take(form, pieces) for form, pieces in reader.forms):
         return None
@@ -85,7 +89,8 @@ class _Reader:
         self._names = [*source.table.column_names(), PLACE, LIKENESS]
         self._kinds = [ARROW_TYPES[column.kind] for column in source.table.columns]
         self._parts: list[pa.RecordBatch] = []
-        self._judged_count = 0
+        self._judged_count = self._held_bytes = 0
+        self._held_max = min(ROWS_BYTES_MAX, memory_bytes() // MEMORY_PARTS)
         self.refused: list[Refusal] = []
         self.forms: list[tuple[PlainForm, list[Piece]]] = [
             (
@@ -102,14 +107,14 @@ class _Reader:
             records = records_of(found)
             is_plain, values = plain_values(records["text"], records["reason"], form)
             places = _places(records)
-            if len(values[0]) == len(records):
-                self._keep(values, places)
-                continue
             mask = is_plain.to_numpy(zero_copy_only=False)
             self._keep(values, places[mask])
-            others = records.filter(pc.invert(is_plain))
-            self._judged_count += len(others)
-            if self._judged_count > OTHERS_MAX or not self._judge(others, places[~mask], judge):
+            if not mask.all():
+                others = records.filter(pc.invert(is_plain))
+                self._judged_count += len(others)
+                if self._judged_count > OTHERS_MAX or not self._judge(others, places[~mask], judge):
+                    return False
+            if self._held_bytes > self._held_max:
                 return False
         return True
 
@@ -136,6 +141,7 @@ class _Reader:
     def _keep(self, values: list[pa.Array], places: Places) -> None:
         columns = [*values, pa.array(places), pa.array(likenesses(values))]
         self._parts.append(pa.RecordBatch.from_arrays(columns, self._names))
+        self._held_bytes += self._parts[-1].nbytes
 
     def without_repetitions(self) -> pa.Table:
         """The good rows, of which those that repeat an earlier one are refused instead."""
