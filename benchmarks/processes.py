@@ -5,15 +5,21 @@ CPU time says what work costs, also on a machine that others use; memory is what
 
 from __future__ import annotations
 
+import ctypes
+import json
 import os
+import resource
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+PR_SET_CHILD_SUBREAPER = 36
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -29,6 +35,26 @@ def costed(work: Callable[[], T]) -> tuple[Cost, T]:
     cpu_s, start_s = cpu_seconds(), time.perf_counter()
     result = work()
     return Cost(time.perf_counter() - start_s, cpu_seconds() - cpu_s), result
+
+
+def command_cost(*words: str | Path) -> Cost:
+    """What a command costs with all that it starts, also what outlives it: Java ends last."""
+    waiting = [sys.executable, "-m", "benchmarks.processes", *map(str, words)]
+    ended = subprocess.run(waiting, stdout=subprocess.PIPE, check=True)
+    return Cost(*json.loads(ended.stdout))
+
+
+def run_and_reap(words: Sequence[str]) -> Cost:
+    """Run a command in a process that inherits its orphans, and wait for each of them."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    start_s = time.perf_counter()
+    subprocess.run(words, stdout=subprocess.DEVNULL, check=True)
+    elapsed_s = time.perf_counter() - start_s
+    with suppress(ChildProcessError):
+        while True:
+            os.wait()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Cost(elapsed_s, used.ru_utime + used.ru_stime)
 
 
 def cpu_seconds() -> float:
@@ -57,3 +83,7 @@ def _descends(pid: int, found: dict[int, list[str]]) -> bool:
             return True
         pid = int(found[pid][1])
     return False
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(run_and_reap(sys.argv[1:])))

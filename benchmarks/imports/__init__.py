@@ -1,0 +1,1 @@
+"""Check-ins to import, and pandas doing the same work."""
