@@ -274,6 +274,7 @@ def test_lines_keep_their_numbers_however_the_file_is_split(
         spark.conf.set(size, str(former))
 
 
+@pytest.mark.usefixtures("either_way")
 def test_friends_are_mutual_and_come_once(tmp_path: Path) -> None:
     checkins = write_lines(tmp_path / "checkins.csv", HEADER, GOOD)
     friends = write_lines(

@@ -123,7 +123,20 @@ def some_lines(fields: tuple[tuple[str, ...], ...]) -> list[str]:
     return lines
 
 
-def test_a_trace_is_the_same_with_and_without_spark(spark: SparkSession, tmp_path: Path) -> None:
+FRIENDS = {
+    "user_a,user_b": ("1,2", "2,1", "3,3", "1,", "1,4", "1,4", '"1",4', "x", "é, 1", "5,6,7"),
+    "user_b,in_new,user_a,in_old": (
+        "1,1,2,0", "2,,1,1", "3,0,3,1", "1,1,4,0", "5,0,6,1", "5, 0 ,6,1", "1,1,4,1",
+        "8,x,9,", "8,1,8,",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("friends_header", FRIENDS)
+def test_a_trace_is_the_same_with_and_without_spark(
+    friends_header: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    friends = write_lines(tmp_path / "friends.csv", friends_header, *FRIENDS[friends_header])
     rows = random_checkins(3000, seed=8)
     one = write_lines(tmp_path / "one.csv", HEADER, GOOD, *rows[:2000], GOOD, "x")
     two = tmp_path / "two.csv.gz"
@@ -133,8 +146,8 @@ def test_a_trace_is_the_same_with_and_without_spark(spark: SparkSession, tmp_pat
     three = write_lines(tmp_path / "three.csv", other, *turned)
     files = [two, three, one]
     told = [
-        import_trace(spark, files, GOWALLA, friends=None, out=tmp_path / "on Spark"),
-        import_without_spark(files, GOWALLA, tmp_path / "here"),
+        import_trace(spark, files, GOWALLA, friends=friends, out=tmp_path / "on Spark"),
+        import_without_spark(files, GOWALLA, friends=friends, out=tmp_path / "here"),
     ]
     assert told[0] == told[1]
     assert told[0].row_counts["quarantine"] > 2000
@@ -164,14 +177,17 @@ def test_strange_rows_and_too_many_that_are_not_plain_are_left_to_spark(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_lines(tmp_path / "a.csv", HEADER, GOOD, GOOD.replace("v1", '"v" 1'))
-    assert import_without_spark([path], GOWALLA, tmp_path / "trace") is None
+    assert import_without_spark([path], GOWALLA, friends=None, out=tmp_path / "trace") is None
     assert not (tmp_path / "trace").exists()
     document = answered("import", "--format", "gowalla", path, "--out", tmp_path / "trace")
     assert document["tables"] == {"positions": 2, "quarantine": 0}
+    friends = write_lines(tmp_path / "friends.csv", "user_a,user_b,in_new", "1,2,1", ",2,0")
     path = write_lines(tmp_path / "b.csv", HEADER, GOOD, "x", "y")
-    assert import_without_spark([path], GOWALLA, tmp_path / "trace") is not None
+    out = tmp_path / "trace"
+    assert import_without_spark([path], GOWALLA, friends=friends, out=out) is None
+    assert import_without_spark([path], GOWALLA, friends=None, out=tmp_path / "trace") is not None
     monkeypatch.setattr(without_spark, "OTHERS_MAX", 1)
-    assert import_without_spark([path], GOWALLA, tmp_path / "trace") is None
+    assert import_without_spark([path], GOWALLA, friends=None, out=tmp_path / "trace") is None
 
 
 def test_large_files_and_other_formats_are_left_to_spark(
@@ -179,14 +195,14 @@ def test_large_files_and_other_formats_are_left_to_spark(
 ) -> None:
     path = write_lines(tmp_path / "a.csv", HEADER, GOOD)
     lines = ImportParameters(format="jsonl", table="positions")
-    assert import_without_spark([path], lines, tmp_path / "trace") is None
+    assert import_without_spark([path], lines, friends=None, out=tmp_path / "trace") is None
     assert is_little([path])
     monkeypatch.setattr(trace_import, "BYTES_WITHOUT_SPARK_MAX", path.stat().st_size - 1)
     assert not is_little([path])
-    assert import_without_spark([path], GOWALLA, tmp_path / "trace") is not None
+    assert import_without_spark([path], GOWALLA, friends=None, out=tmp_path / "trace") is not None
     # A packed file may have more rows than its size tells.
     monkeypatch.setattr(without_spark, "memory_bytes", lambda: 100)
-    assert import_without_spark([path], GOWALLA, tmp_path / "trace") is None
+    assert import_without_spark([path], GOWALLA, friends=None, out=tmp_path / "trace") is None
 
 
 def test_a_damaged_file_is_named_without_spark(tmp_path: Path) -> None:
@@ -194,7 +210,7 @@ def test_a_damaged_file_is_named_without_spark(tmp_path: Path) -> None:
     cut.write_bytes(gzip.compress("\n".join([HEADER, *random_checkins(9000, 1)]).encode())[:-4000])
     told = r"cut\.csv\.gz: the file is damaged or cut short; fetch or make it again"
     with pytest.raises(InputFileError, match=told), reading_faults():
-        import_without_spark([cut], GOWALLA, tmp_path / "trace")
+        import_without_spark([cut], GOWALLA, friends=None, out=tmp_path / "trace")
     assert [path.name for path in tmp_path.iterdir()] == ["cut.csv.gz"]
 
 

@@ -159,11 +159,11 @@ def _imported(
     )
     from meshwright.pipeline.job_faults import reading_faults
 
-    may_go_without = isinstance(out, Path) and friends is None and is_for_this_machine(spark)
-    if isinstance(out, Path) and may_go_without and is_little(files):
+    is_small = is_little(files if friends is None else [*files, friends])
+    if isinstance(out, Path) and is_small and is_for_this_machine(spark):
         began_s = time.monotonic()
         with working("Importing"), reading_faults():
-            summary = import_without_spark(files, parameters, out)
+            summary = import_without_spark(files, parameters, friends=friends, out=out)
         if summary is not None:
             return summary, time.monotonic() - began_s
     is_short = is_short_work(*files)

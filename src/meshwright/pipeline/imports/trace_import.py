@@ -17,7 +17,7 @@ from meshwright.errors import InputFileError
 from meshwright.model.schema import QUARANTINE, TRACE_TABLES
 from meshwright.pipeline.imports.csv_tables import CsvTable, text_bytes
 from meshwright.pipeline.imports.foursquare import check_foursquare, imported_foursquare
-from meshwright.pipeline.imports.friends import check_friends, imported_friends
+from meshwright.pipeline.imports.friends import check_friends, friends_here, imported_friends
 from meshwright.pipeline.imports.gowalla import check_gowalla, gowalla_table, imported_gowalla
 from meshwright.pipeline.imports.imported import Imported
 from meshwright.pipeline.imports.judging import Judged, quarantined
@@ -112,18 +112,12 @@ def is_little(paths: Sequence[Path]) -> bool:
 
 
 def import_without_spark(
-    paths: Sequence[Path], parameters: ImportParameters, out: Path
+    paths: Sequence[Path], parameters: ImportParameters, *, friends: Path | None, out: Path
 ) -> ImportSummary | None:
     """The same of CSV files that are tables as they are; None: these are for Spark."""
-    tables = FORMATS[parameters.format].tables
-    if tables is None:
+    found = _read_here(paths, parameters, friends)
+    if found is None:
         return None
-    found: list[ReadTable] = []
-    for source in tables(distinct_files(paths), parameters):
-        read = read_here(source)
-        if read is None:
-            return None
-        found.append(read)
     refused = pa.concat_tables([own.quarantine() for own in found])
     if parameters.is_strict and len(refused):
         own = next(own for own in found if own.refused)
@@ -140,6 +134,24 @@ def import_without_spark(
         for row in own.refused
     )
     return ImportSummary(counts, dict(sorted(reasons.items(), key=lambda own: (-own[1], own[0]))))
+
+
+def _read_here(
+    paths: Sequence[Path], parameters: ImportParameters, friends: Path | None
+) -> list[ReadTable] | None:
+    """All tables, or None where one of them is for Spark."""
+    tables = FORMATS[parameters.format].tables
+    if tables is None:
+        return None
+    found = []
+    for source in tables(distinct_files(paths), parameters):
+        found.append(read_here(source))
+        if found[-1] is None:
+            return None
+    if friends is not None:
+        found.append(friends_here(friends))
+    read = [own for own in found if own is not None]
+    return read if len(read) == len(found) else None
 
 
 def _counted(refused: DataFrame) -> dict[str, int]:
