@@ -56,7 +56,7 @@ def test_growth_is_not_told_by_one_size() -> None:
     assert judge(growth, rows.assign(brokers=[10, 20, 10, 20])).verdict == "reproduces"
 
 
-def test_a_papers_number_is_not_judged_by_a_network_that_is_too_small() -> None:
+def test_neither_a_papers_number_nor_ours_is_judged_by_a_network_that_is_too_small() -> None:
     claim = Claim(says="", quoted="", value=lambda rows: rows.delay.mean(), least=1.0)
     rows = pd.DataFrame({"seed": [0, 1], "brokers": [10, 10], "delay": [2.0, 2.1]})
     found = judge(claim, rows, {"brokers": 100})
@@ -66,8 +66,11 @@ def test_a_papers_number_is_not_judged_by_a_network_that_is_too_small() -> None:
     assert found.reason.endswith("Here it would.")
     aside = dataclasses.replace(claim, kind="aside", least=3.0)
     assert judge(aside, rows, {"brokers": 100}).reason.endswith("Here it would not.")
+    assert found.would is True
     ours = dataclasses.replace(claim, kind="ours")
-    for decided, size in ((claim, 10), (ours, 100)):
+    assert judge(ours, rows, {"brokers": 100}).verdict == "cannot be told"
+    check = dataclasses.replace(claim, kind="check")
+    for decided, size in ((claim, 10), (ours, 10), (check, 100)):
         assert judge(decided, rows, {"brokers": size}).verdict == "reproduces"
 
 

@@ -94,6 +94,21 @@ def test_a_question_that_was_damaged_is_named(folder: ResultFolder) -> None:
     folder.open(QUESTION, again="all")
 
 
+def test_a_question_of_another_experiment_is_named(folder: ResultFolder) -> None:
+    other = msgspec.structs.replace(QUESTION, experiment="ktco-time")
+    (folder.folder / "question.json").write_bytes(msgspec.json.encode(other))
+    with pytest.raises(InputFileError, match=r"is of ktco-degree, and this of ktco-time.*--anew"):
+        folder.refuse(QUESTION)
+
+
+def test_what_has_no_question_is_told_as_what_it_is(folder: ResultFolder) -> None:
+    (folder.folder / "question.json").rename(folder.folder.parent / "letter.txt")
+    with pytest.raises(OperatorError, match=r"has rows, but no question.json"):
+        result_folders(folder.folder.parent)
+    with pytest.raises(OperatorError, match="is no folder"):
+        result_folders(folder.folder.parent / "letter.txt")
+
+
 def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(OperatorError, match="is not empty"):

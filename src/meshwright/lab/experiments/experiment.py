@@ -15,6 +15,7 @@ import pandas as pd
 
 Scale = Literal["small", "paper", "10x"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
+ClaimKind = Literal["paper", "ours", "aside", "check", "fitted"]
 Parameters = Mapping[str, Any]
 Measure = Callable[..., Mapping[str, Any] | Sequence[Mapping[str, Any]]]
 
@@ -63,8 +64,8 @@ class Claim:
     lost in one is not averaged away.
 
     kind: "ours" is our method beside a paper's. These count for neither: an aside reads the paper's
-    words otherwise than it defines them, a check is what must hold in any case, and a fitted number
-    is one that we chose an input by.
+    words otherwise than it defines them, or was measured on another machine, a check is what must
+    hold in any case, and a fitted number is one that we chose an input by.
     """
 
     says: str
@@ -73,7 +74,7 @@ class Claim:
     least: float | None = None
     most: float | None = None
     unit: str = ""
-    kind: Literal["paper", "ours", "aside", "check", "fitted"] = "paper"
+    kind: ClaimKind = "paper"
     why: str = ""
     over: str = ""
     each_seed: bool = False

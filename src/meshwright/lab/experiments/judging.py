@@ -54,6 +54,8 @@ class Judgement:
     estimate: Estimate | None
     verdict: Verdict
     reason: str
+    # What the numbers would say if the sizes that were run were the paper's, if anything.
+    would: bool | None = None
 
     @property
     def is_told(self) -> bool:
@@ -93,9 +95,9 @@ def judge(
         seeds = f"In {len(outside)} of {counted(found.seeds, 'seed')}."
         return Judgement(claim, found, "does not", f"{seeds} {claim.why}".rstrip())
     if too_small := _too_small(claim, rows, judged_at or {}):
-        would = {True: " Here it would.", False: " Here it would not.", None: ""}
-        said = f"{too_small}{would[_verdict_of_mean(claim, found)]}"
-        return Judgement(claim, found, "cannot be told", said)
+        would = _verdict_of_mean(claim, found)
+        said = {True: " Here it would.", False: " Here it would not.", None: ""}
+        return Judgement(claim, found, "cannot be told", f"{too_small}{said[would]}", would)
     if found.half_width is None:
         return Judgement(claim, found, "cannot be told", "One seed has no spread; run more.")
     reproduces = _verdict_of_mean(claim, found)
@@ -127,10 +129,10 @@ def _bounds(claim: Claim) -> tuple[float, float]:
 
 
 def _too_small(claim: Claim, rows: pd.DataFrame, judged_at: Mapping[str, float]) -> str:
-    """Why a paper's words are not judged by what was measured; "" if they are."""
+    """Why neither a paper's words nor ours are judged by what was measured; "" if they are."""
     for name, size in judged_at.items():
         largest = rows[name].max()
-        if claim.kind in {"paper", "aside"} and largest < size:
+        if claim.kind in {"paper", "aside", "ours"} and largest < size:
             return (
                 f"Measured with {largest:,g} {name} where the paper has {size:,g}; smaller "
                 "networks were seen to answer otherwise."

@@ -129,12 +129,24 @@ def _summary(found: list[Finding]) -> str:
         for one, claim in kinds
         if claim.kind == "paper" and claim.compares
     }
+    judgements = [each.judgement for one in found for each in one.claims]
+    small = sum(each.would is False and each.claim.kind == "paper" for each in judgements)
+    asides = [
+        each.verdict for each in judgements if each.claim.kind == "aside" and each.claim.compares
+    ]
     return (
         f"{counted(sum(counts.values()), 'comparison')} with "
         f"{counted(len(printed), 'statement')} of the papers: {counts['reproduces']} reproduce, "
-        f"{counts['does not']} do not, {counts['cannot be told']} cannot be told. In "
-        f"{counted(ours, 'comparison')} of our methods with the papers', ours are better in "
+        f"{counts['does not']} do not, {counts['cannot be told']} cannot be told"
+        + (f", of which {small} would not at the smaller size that was run. " if small else ". ")
+        + f"In {counted(ours, 'comparison')} of our methods with the papers', ours are better in "
         f"{better}."
+        + (
+            f" Read otherwise, the same words would reproduce in {asides.count('reproduces')} of "
+            f"{counted(len(asides), 'aside')}, and would not in {asides.count('does not')}."
+            if asides
+            else ""
+        )
     )
 
 

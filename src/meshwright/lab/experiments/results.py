@@ -97,13 +97,16 @@ class ResultFolder:
     def question(self) -> Question:
         """What was asked."""
         path = self.folder / QUESTION_FILE
+        remedy = "have it measured again with lab run --anew"
         try:
-            return decoded(path.read_bytes(), Question)
+            found = decoded(path.read_bytes(), Question)
         except msgspec.DecodeError as error:
-            raise InputFileError(
-                str(path), f"this is no question of an experiment ({error})",
-                remedy="have it measured again with lab run --anew",
-            ) from None  # fmt: skip
+            fault = f"this is no question of an experiment ({error})"
+            raise InputFileError(str(path), fault, remedy=remedy) from None
+        if found.experiment != self.folder.name:
+            fault = f"the folder is of {self.folder.name}, and this of {found.experiment}"
+            raise InputFileError(str(path), fault, remedy=remedy)
+        return found
 
     def done(self) -> set[int]:
         """The numbers of the tasks whose rows are there."""
@@ -144,15 +147,19 @@ class ResultFolder:
 
 def result_folders(out: Path) -> dict[str, ResultFolder]:
     """The results in a folder, by the names of experiments."""
+    if out.exists() and not out.is_dir():
+        raise OperatorError(f"{out} is no folder; name one that lab run --out has made.")
     found = {path.parent.name: ResultFolder(path.parent) for path in out.glob(f"*/{QUESTION_FILE}")}
+    if not found and any(out.glob("*/part-*.parquet")):
+        raise OperatorError(
+            f"{out} has rows, but no {QUESTION_FILE} that says of what; name another folder."
+        )
     if not found:
         raise OperatorError(f"{out} has no results; meshwright lab run --out {out} makes some.")
     return found
 
 
 def _difference(former: Question, question: Question) -> str:
-    if former.experiment != question.experiment:
-        return f"the experiment {former.experiment}"
     if former.scale != question.scale:
         return f"scale {former.scale}"
     if (former.grid, former.fixed) != (question.grid, question.fixed):

@@ -18,7 +18,14 @@ import pandas as pd
 
 from meshwright.lab.city.measuring import city_rows, model_row, run_rows
 from meshwright.lab.city.running import CityParameters
-from meshwright.lab.experiments.experiment import Claim, Experiment, Parameters, Plot, Sweep
+from meshwright.lab.experiments.experiment import (
+    Claim,
+    ClaimKind,
+    Experiment,
+    Parameters,
+    Plot,
+    Sweep,
+)
 from meshwright.protocol.mobility.policies import parse_policies
 
 PAPER = "mobility"
@@ -151,11 +158,13 @@ def ratio_plot(name: str, title: str, x: str, x_label: str, **options: Any) -> P
     )  # fmt: skip
 
 
-def _beside_standard(policy: str, how: str, *, why: str = "", **where: Any) -> Claim:
-    """A claim of ours: a policy has less overhead than standard."""
+def _beside_standard(
+    policy: str, how: str, *, why: str = "", kind: ClaimKind = "ours", **where: Any
+) -> Claim:
+    """A policy has less overhead than standard; a claim of ours where we foresee."""
     habit = where["habit"]
     return Claim(
-        says=f"{policy} {how}, over standard", quoted="-", kind="ours", most=1.0, why=why,
+        says=f"{policy} {how}, over standard", quoted="-", kind=kind, most=1.0, why=why,
         value=over(
             mean_of("average", policy=policy, **where),
             mean_of("average", policy="standard", habit=habit),
@@ -764,7 +773,8 @@ PREDICTION = Experiment(
                    "how often people go where they usually go", panel="foresees"),
     ),
     claims=(
-        _beside_standard("prefetching", "that knows the way", foresees=True, habit=1.0),
+        _beside_standard("prefetching", "that knows the way", foresees=True, habit=1.0,
+                         kind="aside"),
         _beside_standard("prefetching", "by our predictor, people of habit", foresees=False,
                          habit=1.0),
         _beside_standard("prefetching", "by our predictor, half of the time", foresees=False,

@@ -82,7 +82,7 @@ SWITCH = Experiment(
                 mean_of("answer_ms_still", protocol="by epochs"),
             ),
             most=1.25,
-            kind="ours",
+            kind="check",
         ),
         Claim(
             says="Slowest answer during a blocking switch, beside the time before",

@@ -44,8 +44,7 @@ def differing(rows: pd.DataFrame, column: str) -> float:
 
 WORDS = {"bt_events": "BT(e)", "bt_subscriptions": "BT(p)"}
 ONLY_ONE_SCALES = (
-    "This reading sends to whole sub-partitions, which double with every two dimensions; the other "
-    "reading of the same text does not."
+    "This reading sends to whole sub-partitions, which double with every two dimensions."
 )
 
 
