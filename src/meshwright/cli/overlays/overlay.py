@@ -150,7 +150,7 @@ def check(
         f"{overlay}: {len(snapshot.topics) - len(failing)} of {len(snapshot.topics)} topics "
         f"hold k = {k}",
         *(
-            f"{found.topic} fails: {found.members} brokers, k held: {found.k_held}"
+            f"{found.topic} fails: {found.members} brokers, k held among themselves: {found.k_held}"
             for found in failing
         ),
     )

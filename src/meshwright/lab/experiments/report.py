@@ -170,7 +170,7 @@ def _experiment(one: Finding) -> Iterator[str]:
 
 
 def _table(claims: Sequence[Told], names: Sequence[str] | None = None) -> str:
-    rows = []
+    rows, former = [], ""
     for number, one in enumerate(claims):
         each, claim = one.judgement, one.judgement.claim
         origin = f" <a class='quiet' href='#{names[number]}'>{names[number]}</a>" if names else ""
@@ -181,8 +181,9 @@ def _table(claims: Sequence[Told], names: Sequence[str] | None = None) -> str:
             ("n", escape(told(each.estimate, claim.unit))),
             ("quiet", _measured_by(one)),
             (CLASSES[each.verdict], _verdict_word(each)),
-            ("", escape(each.reason)),
+            ("", "as above" if each.reason and each.reason == former else escape(each.reason)),
         )
+        former = each.reason
         shown = (
             f"<td class='{kind}' data-head='{head}'>{cell}</td>"
             for head, (kind, cell) in zip(HEADS, cells, strict=True)
