@@ -393,7 +393,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
                 grid={**FULL, "names": (SIMILAR,), "cluster_size": (2, 5, 10, 20, 50),
                       "load_weight": (0.0, 1.0, 30.0)},
                 seeds=3,
-                task_cpu_s=200.0,
+                task_cpu_s=400.0,
             ),
         },
         plots=tuple(
@@ -451,7 +451,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
                 grid={**FULL, "names": (f"{DYNATOPS}|{OURS}",),
                       "free_days": (1.0, 2.0, 4.0, 7.0, 14.0, 28.0)},
                 seeds=3,
-                task_cpu_s=200.0,
+                task_cpu_s=90.0,
             ),
         },
         plots=tuple(

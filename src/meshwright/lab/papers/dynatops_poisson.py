@@ -497,7 +497,7 @@ PATTERNS = Experiment(
         "paper": Sweep(
             grid={**SIZE, "pattern": ["uniform", "zipf", "multimodal"]},
             seeds=10,
-            task_cpu_s=100.0,
+            task_cpu_s=70.0,
         ),
     },
     plots=_systems_plots("patterns", "pattern", "pattern", NOTIFYING),
