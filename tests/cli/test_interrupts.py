@@ -56,18 +56,26 @@ IMPORTING: dict[str, Callable[[int, str, Path], bool]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def checkins(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """So many rows that an import takes seconds."""
+    path = tmp_path_factory.mktemp("import") / "checkins.csv"
+    rows = "".join(
+        f"u{row % 999},2010-08-{1 + row % 28:02d}T00:{row % 60:02d}:00Z,{row % 90}.5,{row % 9},v\n"
+        for row in range(2_000_000)
+    )
+    path.write_text(f"user_id,ts_utc,lat,lon,venue_id\n{rows}")
+    return path
+
+
 @pytest.mark.parametrize(
     ("moment", "later_s"),
     [("on Spark", 0.0), ("on Spark", 1.5), ("reading", 0.0), ("reading", 0.7), ("writing", 0.0)],
 )
 def test_who_stops_an_import_sees_nothing_more_of_it(
-    moment: str, later_s: float, tmp_path: Path
+    moment: str, later_s: float, checkins: Path, tmp_path: Path
 ) -> None:
-    rows = "".join(
-        f"u{row % 999},2010-08-{1 + row % 28:02d}T00:{row % 60:02d}:00Z,{row % 90}.5,{row % 9},v\n"
-        for row in range(2_000_000)
-    )
-    (tmp_path / "checkins.csv").write_text(f"user_id,ts_utc,lat,lon,venue_id\n{rows}")
+    (tmp_path / "checkins.csv").hardlink_to(checkins)
     master = ("--master", "local[2]") if moment == "on Spark" else ()
     words = ("trace", "import", "--format", "gowalla", "checkins.csv", "--out", "trace", *master)
     with started(words, tmp_path) as (process, mark):
