@@ -75,19 +75,22 @@ def measure_systems(
     delay_weight: float = 1.0,
     update_h: float = 6.0,
     free_days: float = 7.0,
+    warmup_days: float | None = None,
 ) -> Sequence[Mapping[str, Any]]:
-    """A row for each system; the first period between reconfigurations is not counted.
+    """A row for each system; the first days, in which no system has been planned, are not counted.
 
-    update_h: T_update, free_days: T_free. names: of systems, with | between them, or all.
+    update_h: T_update, free_days: T_free. warmup_days: those first days, free_days if not named.
+    names: of systems, with | between them, or all.
     """
     chosen = systems(cell_degrees)
     if names != "all":
         chosen = {name: chosen[name] for name in names.split("|")}
     epoch_slots = round(free_days * DAY_H / update_h)
+    first_slot = epoch_slots if warmup_days is None else round(warmup_days * DAY_H / update_h)
     wish = ReplayParameters(
         seed=seed,
         time=TimeParameters(
-            slot_s=round(update_h * HOUR_S), epoch_slots=epoch_slots, warmup_slots=epoch_slots
+            slot_s=round(update_h * HOUR_S), epoch_slots=epoch_slots, warmup_slots=first_slot
         ),
         interests=InterestParameters(source="location", cell_degrees=cell_degrees),
         placement=PlacementParameters(cluster_size=cluster_size, load_weight=load_weight),
@@ -101,8 +104,8 @@ def measure_systems(
     found = plain_replay(read, wish, list(chosen.values())).comparison
     by_pair = {(row["placement"], row["design"]): row for row in found.to_dict("records")}
     clusters = read.brokers.clusters(cluster_size, seed)
-    exchanged = exchange_messages(clusters) * (read.timeline.slot_count - epoch_slots)
-    leaving = _left_clusters(read, clusters, epoch_slots)
+    exchanged = exchange_messages(clusters) * (read.timeline.slot_count - first_slot)
+    leaving = _left_clusters(read, clusters, first_slot)
     return [
         {"system": name, "left_clusters": leaving, **_measured(by_pair[pair], exchanged)}
         for name, pair in chosen.items()
@@ -443,13 +446,14 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         judged_at={"users": FULL["users"][0]},
         scales={
             "small": Sweep(
-                grid={**SMALL, "names": (DYNATOPS,), "free_days": (1.0, 3.0, 7.0)},
+                grid={**SMALL, "names": (DYNATOPS,), "free_days": (1.0, 3.0, 7.0),
+                      "warmup_days": (7.0,)},
                 seeds=10,
                 task_cpu_s=2.0,
             ),
             "paper": Sweep(
                 grid={**FULL, "names": (f"{DYNATOPS}|{OURS}",),
-                      "free_days": (1.0, 2.0, 4.0, 7.0, 14.0, 28.0)},
+                      "free_days": (1.0, 2.0, 4.0, 7.0, 14.0, 28.0), "warmup_days": (28.0,)},
                 seeds=3,
                 task_cpu_s=90.0,
             ),
