@@ -6,6 +6,8 @@ the ways to all positions cost is kept, and followed as brokers swap.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -20,6 +22,15 @@ from meshwright.planning.arrangement.kernels.ways import (
     seats_change,
     way_cost,
 )
+
+
+class Standing(NamedTuple):
+    """Where a search stands; way_costs: as `way_costs_of` has them."""
+
+    known: DelayTables
+    seating: Seating
+    ways: Ways
+    way_costs: Float64Array
 
 
 @njit(cache=True)
@@ -59,41 +70,33 @@ def partner_delay_changes(
     is_wanted = np.zeros(len(tables.publications), dtype=np.bool_)
     is_wanted[tables.topics[tables.offsets[first] : tables.offsets[first + 1]]] = True
     is_other = np.ones(len(positions), dtype=np.bool_)
+    spared = np.zeros(len(positions), dtype=np.float64)
+    standing = Standing(known, seating, ways, way_costs)
     for topic in range(len(is_wanted)):
-        rate, tree = tables.publications[topic], tables.trees[topic]
         members = tables.members[tables.member_offsets[topic] : tables.member_offsets[topic + 1]]
         if is_wanted[topic]:
             is_other[members] = False
             others = np.flatnonzero(is_other).astype(np.int32)
             is_other[members] = True
-            _add_farther(changes, known, seating, ways, way_costs[tree], tree, rate, here, others)
+            _add_farther(changes, standing, topic, here, others)
         else:
-            _add_farther(changes, known, seating, ways, way_costs[tree], tree, -rate, here, members)
-    return changes
+            _add_farther(spared, standing, topic, here, members)
+    return changes - spared
 
 
 @njit(cache=True)
 def _add_farther(
-    changes: Float64Array,
-    known: DelayTables,
-    seating: Seating,
-    ways: Ways,
-    costs: Float64Array,
-    tree: int,
-    rate: float,
-    here: int,
-    partners: Int32Array,
+    sums: Float64Array, standing: Standing, topic: int, here: int, partners: Int32Array
 ) -> None:
-    """A tree's way to a partner's position instead of here, once the two changed seats.
+    """What a topic's way to a partner's position costs more than its way here, once seats changed.
 
     Where one of them is below the other, the way is walked; else only its last hop is another.
     """
-    parents, places, sizes = (
-        known.tables.parents[tree],
-        known.tables.places[tree],
-        known.tables.sizes[tree],
-    )
-    positions, occupants, hop_costs = seating.positions, ways.occupants, known.hop_costs
+    known, seating, ways, way_costs = standing
+    tree, rate = known.tables.trees[topic], known.tables.publications[topic]
+    parents, places = known.tables.parents[tree], known.tables.places[tree]
+    sizes, costs, hop_costs = known.tables.sizes[tree], way_costs[tree], known.hop_costs
+    positions, occupants = seating.positions, ways.occupants
     first, before_here, place_here = occupants[here], parents[here], places[here]
     for second in partners:
         there = positions[second]
@@ -106,7 +109,7 @@ def _add_farther(
             before_there = parents[there]
             more = costs[before_there] + hop_costs[occupants[before_there], first]
             more -= costs[before_here] + hop_costs[occupants[before_here], second]
-        changes[second] += rate * more
+        sums[second] += rate * more
 
 
 @njit(cache=True)
