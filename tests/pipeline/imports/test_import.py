@@ -98,7 +98,8 @@ def test_names_that_no_client_may_use_are_refused_with_their_line_and_reason(
                 "c0,a+,true": filters,
                 "c0,$share/g,true": filters,
                 f"c0,{'a' * 65_536},true": filters,
-                "c\0,a,true": "client is not a client id (UTF-8, not empty, no U+0000)",
+                "c\0,a,true": "client is not a client id (1 to 65,535 bytes of UTF-8, no U+0000)",
+                f"{'c' * 65_536},a,true": "client is not a client id (1 to 65,535 bytes of UTF-8",
                 "c\rd,a,true": return_in_line,
             },
         ),
@@ -135,6 +136,15 @@ def test_names_that_no_client_may_use_are_refused_with_their_line_and_reason(
         ):
             assert row[1] == line
             assert str(row[2]).startswith(reason), (table, row)
+
+
+@pytest.mark.usefixtures("either_way")
+def test_a_delay_below_zero_is_refused(tmp_path: Path) -> None:
+    lines = ["b0,b1,0", "b1,b0,-0.0", "b0,b2,-5", "b2,b0,-1e-9", "b2,b1,1e400"]
+    path = write_lines(tmp_path / "delays.csv", "source,target,delay_ms", *lines)
+    answer = answered("import", "--format", "csv", path, "--out", tmp_path / "trace")
+    assert answer["tables"] == {"delays": 2, "quarantine": 3}
+    assert answer["reasons"] == {"delay_ms is not a finite number from 0": 3}
 
 
 @pytest.mark.usefixtures("either_way")
@@ -213,6 +223,7 @@ TELEMETRY: dict[str, dict[str, list[object]]] = {
     "subscriptions": {"client": ["c", "d"], "topic": ["a/#", "+/b"], "is_on": [True, True]},
     "publications": {"topic": ["a", "b"], "publisher": ["c", "d"], "bytes": [0, 5]},
     "connections": {"client": ["c", "d"], "broker": ["b0", "b1"], "is_on": [True, True]},
+    "delays": {"source": ["b0", "b1"], "target": ["b1", "b0"], "delay_ms": [0.0, 5.0]},
 }
 
 
@@ -227,7 +238,9 @@ TELEMETRY: dict[str, dict[str, list[object]]] = {
         ("subscriptions", "client", b"\xffc", "client is not a client id"),
         ("publications", "topic", "t/+", "topic is not a topic name"),
         ("publications", "publisher", "", "publisher is not a client id"),
+        ("publications", "publisher", "c" * 65_536, "publisher is not a client id"),
         ("publications", "bytes", -5, "bytes is not a whole number from 0 to "),
+        ("delays", "delay_ms", -5.0, "delay_ms is not a finite number from 0"),
     ],
 )
 @pytest.mark.parametrize("has_statistics", [True, False])

@@ -13,6 +13,7 @@ from meshwright.filters.filter import parse_filter
 from meshwright.filters.topics import TEXT_BYTES_MAX, check_text, check_topic_name
 from meshwright.model.schema import Column, TextForm
 from meshwright.pipeline.tables.values import is_unfit
+from meshwright.protocol.foundation.client_names import client_name, user_and_id
 
 # Texts are put together of these; some hold what only one form refuses.
 PARTS = (
@@ -25,6 +26,10 @@ LONG = (
     "é" * (TEXT_BYTES_MAX // 2) + "ab",
     "a/" * 40_000,
     "/" * 65_000,
+    "a" * TEXT_BYTES_MAX,
+    "a" * (TEXT_BYTES_MAX + 1),
+    client_name("@" * TEXT_BYTES_MAX, "a" * TEXT_BYTES_MAX),
+    client_name("u\n", "é@" * TEXT_BYTES_MAX),
 )
 
 
@@ -43,8 +48,8 @@ def allows(check: Callable[[str], object], text: str) -> bool:
 
 
 def is_client(text: str) -> bool:
-    """A client with a user may have a longer name than MQTT has texts."""
-    return allows(check_text, text[:1000])
+    """The user of a client stands behind its id, and takes none of its length."""
+    return text != "" and allows(check_text, user_and_id(text)[1] or "a") and "\0" not in text
 
 
 FITS: dict[TextForm, Callable[[str], bool]] = {

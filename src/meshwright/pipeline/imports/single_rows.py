@@ -19,7 +19,7 @@ from meshwright.model.times import SECOND_US
 from meshwright.pipeline.imports.judging import FORMS, Faults, faults_of
 from meshwright.pipeline.imports.plain import PlainForm
 from meshwright.pipeline.imports.records import CARRIAGE_RETURN, OPEN_QUOTE, field_count_fault
-from meshwright.pipeline.tables.values import UNFIT_TEXT, WHOLE_MAX, range_of
+from meshwright.pipeline.tables.values import UNFIT_TEXT, USER, WHOLE_MAX, range_of
 
 Value: TypeAlias = int | float | bool | str | None
 # The values of a good row, or why it is refused.
@@ -173,13 +173,14 @@ def _unfitness(column: Column) -> Callable[[Value], bool]:
 def _text_unfitness(column: Column) -> Callable[[Value], bool]:
     pattern = UNFIT_TEXT.get(column.form)
     unfit = None if pattern is None else re.compile(pattern.replace(r"\z", r"\Z"))
-    is_topic = column.form in {"topic name", "topic filter"}
+    user = re.compile(USER.replace(r"\z", r"\Z"))
 
     def is_unfit(value: Value) -> bool:
         text = str(value)
         if unfit is not None and unfit.search(text) is not None:
             return True
-        is_long = is_topic and len(text.encode()) > TEXT_BYTES_MAX
-        return is_long and WHERE_PREFIX not in text
+        if column.form in {"topic name", "topic filter"}:
+            return len(text.encode()) > TEXT_BYTES_MAX and WHERE_PREFIX not in text
+        return column.form == "client" and len(user.sub("", text).encode()) > TEXT_BYTES_MAX
 
     return is_unfit

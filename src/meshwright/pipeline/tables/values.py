@@ -13,8 +13,12 @@ from meshwright.model.schema import Column, Table, TextForm
 from meshwright.model.times import SECOND_US
 from meshwright.pipeline.tables.frames import SPARK_TYPES
 
-LIMITS = {"latitude": 90.0, "longitude": 180.0}
 NUMBER_MAX = 1.7e308
+RANGES = {
+    "latitude": (-90.0, 90.0),
+    "longitude": (-180.0, 180.0),
+    "delay_ms": (0.0, NUMBER_MAX),
+}
 WHOLE_MAX = 2**63 - 1
 # Times before and after are those of a clock that was never set: slots up to them would not end.
 FIRST_YEAR, LAST_YEAR = 1970, 2199
@@ -33,13 +37,15 @@ UNFIT_TEXT: dict[TextForm, str] = {
 }
 TEXT_WANTED: dict[TextForm, str] = {
     "any": "text in UTF-8",
-    "client": "a client id (UTF-8, not empty, no U+0000)",
+    "client": "a client id (1 to 65,535 bytes of UTF-8, no U+0000)",
     "broker": "the name of a broker (UTF-8, no blanks around it, no control characters)",
     "topic name": "a topic name (1 to 65,535 bytes of UTF-8, no +, # or U+0000)",
     "topic filter": (
         "a topic filter (1 to 65,535 bytes of UTF-8, + and # each a whole level, # the last)"
     ),
 }
+# A broker adds the user that a client came in as, which MQTT lets be as long as the client id.
+USER = r"@[^@]*\z"
 # Begins and parts what is said of a value in the middle of a job.
 UNFIT = "\x1f"
 
@@ -51,8 +57,7 @@ def range_of(column: Column) -> tuple[float, float] | None:
     if column.kind == "whole":
         return 0, WHOLE_MAX
     if column.kind == "number":
-        limit = LIMITS.get(column.name, NUMBER_MAX)
-        return -limit, limit
+        return RANGES.get(column.name, (-NUMBER_MAX, NUMBER_MAX))
     return None
 
 
@@ -66,8 +71,12 @@ def wanted(column: Column) -> str:
         return f"a whole number from 0 to {WHOLE_MAX:,}"
     if column.kind == "truth":
         return "true or false"
-    limit = LIMITS.get(column.name)
-    return "a finite number" if limit is None else f"a number from {-limit:g} to {limit:g}"
+    if column.name not in RANGES:
+        return "a finite number"
+    least, greatest = RANGES[column.name]
+    if greatest == NUMBER_MAX:
+        return f"a finite number from {least:g}"
+    return f"a number from {least:g} to {greatest:g}"
 
 
 def is_unfit(column: Column, value: SparkColumn) -> SparkColumn:
@@ -86,9 +95,12 @@ def _is_unfit_text(form: TextForm, value: SparkColumn) -> SparkColumn:
     is_unfit = ~sf.is_valid_utf8(value)
     if form in UNFIT_TEXT:
         is_unfit |= value.rlike(UNFIT_TEXT[form])
+    is_long = sf.octet_length(value) > TEXT_BYTES_MAX
+    if form == "client":
+        is_unfit |= is_long & (sf.octet_length(sf.regexp_replace(value, USER, "")) > TEXT_BYTES_MAX)
     if form in {"topic name", "topic filter"}:
         # Brokers tell of clauses in one spelling, which may be longer than the client's.
-        is_unfit |= (sf.octet_length(value) > TEXT_BYTES_MAX) & ~value.contains(WHERE_PREFIX)
+        is_unfit |= is_long & ~value.contains(WHERE_PREFIX)
     return is_unfit
 
 
