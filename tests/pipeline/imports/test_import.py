@@ -148,6 +148,56 @@ def test_a_delay_below_zero_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("either_way")
+def test_a_row_with_any_number_of_commas_is_refused_or_kept_for_its_fields(tmp_path: Path) -> None:
+    many = "," * 30_000
+    wide = (
+        many, f'"7"{many}', f'7"{many}"', f'{GOOD}"{many}',
+        f'"a""{many}"b,2010-08-01T12:00:00Z,1,1,v',
+        f"{GOOD}\0{many}", f'"{many}","{many}"', "," * 20_479, "," * 20_480, '"",' * 20_480,
+    )  # fmt: skip
+    kept = GOOD.replace("v1", f'"{many}""{many}"')
+    path = write_lines(tmp_path / "checkins.csv", HEADER, GOOD, kept, *wide)
+    answer = answered("import", "--format", "gowalla", path, "--out", tmp_path / "trace")
+    assert answer["tables"] == {"positions": 2, "quarantine": len(wide)}
+    refusals = sorted(rows(tmp_path / "trace", "quarantine"), key=lambda row: row[1])
+    reasons = ["the row does not have 5 fields"] * len(wide)
+    reasons[3] = "a quoted field does not end on its line"
+    assert [row[2] for row in refusals] == reasons
+    assert [row[3] for row in refusals] == list(wide)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "the file is empty; begin it with the header time,"),
+        (b"\xef\xbb\xbf", "the file is empty; begin it with the header time,"),
+        (b"\n", "line 1 is empty; begin it with the header time,"),
+        (b" \r\n\ntime,client,topic,is_on\n", "line 1 is empty; begin it with the header time,"),
+        (b"time,client\rtopic,is_on\n", "a carriage return stands within the line; end lines"),
+        (b"time,time,client,topic,is_on\n", "the header repeats a column; the columns must be"),
+    ],
+)
+def test_a_file_that_does_not_begin_with_a_header_is_told_why(
+    content: bytes, problem: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "subscriptions.csv"
+    for packed in (content, gzip.compress(content)):
+        path.write_bytes(packed)
+        sentence = refused("import", "--format", "csv", path, "--out", tmp_path / "trace")
+        assert sentence.startswith(f"error: {path}, line 1: {problem}")
+        path = tmp_path / "subscriptions.csv.gz"
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_what_is_no_file_is_told_before_its_name_is_judged(kind: str, tmp_path: Path) -> None:
+    words = ("import", "--format", kind, "--out", tmp_path / "trace")
+    (tmp_path / "folder").mkdir()
+    folder, missing = tmp_path / "folder", tmp_path / "missing.csv"
+    assert f"{folder}: this is a folder, not a file" in refused(*words, folder)
+    assert f"{missing}: there is no such file" in refused(*words, missing)
+
+
+@pytest.mark.usefixtures("either_way")
 def test_bytes_that_are_no_text_are_refused_and_the_mark_for_them_is_text(tmp_path: Path) -> None:
     path = tmp_path / "checkins.csv"
     path.write_bytes(

@@ -193,7 +193,7 @@ def united(frames: list[DataFrame]) -> DataFrame:
 
 
 def first_line(path: Path) -> str:
-    """The first line of a file, read here and now, so that a wrong file is refused at once."""
+    """The first line of a file with its end, read now, so that a wrong file is refused at once."""
     try:
         with path.open("rb") as packed:
             file = gzip.GzipFile(fileobj=packed) if path.suffix == ".gz" else packed
@@ -217,7 +217,7 @@ def first_line(path: Path) -> str:
             remedy="check its name and permissions",
         ) from None
     try:
-        return start.decode("utf-8").removeprefix(BYTE_ORDER_MARK).rstrip("\r\n")
+        return start.decode("utf-8").removeprefix(BYTE_ORDER_MARK)
     except UnicodeDecodeError:
         raise InputFileError(
             str(path), "this is not UTF-8 text", remedy="save the file as UTF-8", line=1

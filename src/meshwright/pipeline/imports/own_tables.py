@@ -21,12 +21,11 @@ from meshwright.pipeline.imports.repetitions import without_repetitions
 
 
 def check_table(path: Path, parameters: ImportParameters) -> None:
-    """Refuse a file that is of no table, or has other columns."""
+    """Refuse a file that cannot be read, is of no table, or has other columns."""
+    first_line(path)
     table = TRACE_TABLES[_table_name(path, parameters)]
     if parameters.format == "csv":
         csv_header(path, *_columns(table))
-    else:
-        first_line(path)
 
 
 def csv_tables(paths: Sequence[Path], parameters: ImportParameters) -> list[CsvTable]:

@@ -10,13 +10,20 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from meshwright.errors import InputFileError
 from meshwright.pipeline.imports.lines import ORIGIN, first_line, numbered_lines, united
 
-CSV_OPTIONS = {"quote": '"', "escape": '"', "columnNameOfCorruptRecord": "malformed"}
+# At a row with more of them Spark ends the job.
+FIELDS_MAX = 20_480
+CSV_OPTIONS = {
+    "quote": '"',
+    "escape": '"',
+    "columnNameOfCorruptRecord": "malformed",
+    "maxColumns": str(FIELDS_MAX),
+}
 CARRIAGE_RETURN = "a carriage return stands within the line"
 OPEN_QUOTE = "a quoted field does not end on its line"
 
@@ -50,7 +57,7 @@ def by_header(
 
 def csv_header(path: Path, required: Sequence[str], optional: Sequence[str] = ()) -> list[str]:
     """The columns of a CSV file, checked."""
-    header = next(csv.reader([first_line(path)]), [])
+    header = _header(path, required)
     missing = [name for name in required if name not in header]
     strange = [name for name in header if name not in {*required, *optional}]
     if missing or strange or len(header) != len(set(header)):
@@ -66,14 +73,29 @@ def csv_header(path: Path, required: Sequence[str], optional: Sequence[str] = ()
     return header
 
 
+def _header(path: Path, required: Sequence[str]) -> list[str]:
+    """The fields of a file's first line."""
+    found = first_line(path)
+    line = found.rstrip("\r\n")
+    if not line.strip(" "):
+        problem = "line 1 is empty" if found else "the file is empty"
+        remedy = f"begin it with the header {','.join(required)}"
+    elif "\r" in line:
+        problem, remedy = CARRIAGE_RETURN, "end lines with a line feed"
+    else:
+        return next(csv.reader([line]))
+    raise InputFileError(str(path), problem, remedy=remedy, line=1)
+
+
 def records_of_lines(lines: DataFrame, header: Sequence[str], names: Sequence[str]) -> DataFrame:
     """Records of lines of files with this header; a column that it lacks is null."""
     schema = ", ".join(f"`{name}` string" for name in [*header, "malformed"])
     text = sf.col("text")
-    quotes = sf.length(text) - sf.length(sf.replace(text, sf.lit('"'), sf.lit("")))
+    quotes = _count(text, '"')
+    is_too_wide = _is_too_wide(text, len(header))
     return (
         lines.filter("line > 1")
-        .withColumn("fields", sf.from_csv(text, schema, CSV_OPTIONS))
+        .withColumn("fields", sf.from_csv(sf.when(~is_too_wide, text), schema, CSV_OPTIONS))
         .select(
             *ORIGIN,
             *(
@@ -86,10 +108,27 @@ def records_of_lines(lines: DataFrame, header: Sequence[str], names: Sequence[st
                 "reason",
                 sf.when(text.contains("\r"), CARRIAGE_RETURN),
                 sf.when(quotes % 2 == 1, OPEN_QUOTE),
-                sf.when(sf.col("fields")["malformed"].isNotNull(), field_count_fault(len(header))),
+                sf.when(
+                    is_too_wide | sf.col("fields")["malformed"].isNotNull(),
+                    field_count_fault(len(header)),
+                ),
             ).alias("reason"),
         )
     )
+
+
+def _is_too_wide(text: Column, count: int) -> Column:
+    """Whether a line has so many commas that Spark cannot read it, and not this count of fields.
+
+    Each quoted field becomes a single quote first, whatever it holds; no quote may be elsewhere.
+    """
+    fields = sf.regexp_replace(sf.regexp_replace(text, '"[^"]*+"', '"'), '"++', '"')
+    is_wrong = (_count(fields, ",") != count - 1) | fields.rlike('[^,"]"|"[^,"]')
+    return (_count(text, ",") >= FIELDS_MAX) & is_wrong
+
+
+def _count(text: Column, character: str) -> Column:
+    return sf.length(text) - sf.length(sf.replace(text, sf.lit(character), sf.lit("")))
 
 
 def field_count_fault(count: int) -> str:
