@@ -18,11 +18,11 @@ DAY = r"\d{4}-\d{2}-\d{2}"
 CLOCK = r"\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
 ZONE = r"(Z|[+-]\d{2}:?\d{2})?"
 FORMS: dict[ColumnKind, str] = {
-    "time": f"^{DAY}[T ]{CLOCK}{ZONE}$",
+    "time": rf"^{DAY}[T ]{CLOCK}{ZONE}\z",
     "text": "",
-    "whole": r"^\d+$",
-    "number": r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$",
-    "truth": "^(?i)(true|false|0|1)$",
+    "whole": r"^\d+\z",
+    "number": r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\z",
+    "truth": r"^(?i)(true|false|0|1)\z",
 }
 
 
