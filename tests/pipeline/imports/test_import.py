@@ -166,6 +166,17 @@ def test_a_row_with_any_number_of_commas_is_refused_or_kept_for_its_fields(tmp_p
     assert [row[3] for row in refusals] == list(wide)
 
 
+@pytest.mark.usefixtures("either_way")
+def test_a_byte_order_mark_is_text_wherever_a_row_begins_with_it(tmp_path: Path) -> None:
+    marked = '\ufeff7,"2010-08-01T12:00:00Z",40.7,-73.9,v1'
+    path = write_lines(tmp_path / "checkins.csv", HEADER, marked, GOOD, marked, f"\ufeff{GOOD}")
+    answered("import", "--format", "gowalla", path, "--out", tmp_path / "trace")
+    clients = sorted(str(row[1]) for row in rows(tmp_path / "trace", "positions"))
+    assert clients == ["7", "\ufeff7"]
+    found = sorted(row[1:3] for row in rows(tmp_path / "trace", "quarantine"))
+    assert found == [(4, "it repeats line 2"), (5, "it repeats line 2")]
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [

@@ -22,8 +22,10 @@ CSV_OPTIONS = {
     "quote": '"',
     "escape": '"',
     "columnNameOfCorruptRecord": "malformed",
-    "maxColumns": str(FIELDS_MAX),
+    "maxColumns": str(FIELDS_MAX + 1),
 }
+# Of the first line that it reads, Spark drops a byte order mark: no line begins with its own text.
+NOTHING = "nothing"
 CARRIAGE_RETURN = "a carriage return stands within the line"
 OPEN_QUOTE = "a quoted field does not end on its line"
 
@@ -89,13 +91,14 @@ def _header(path: Path, required: Sequence[str]) -> list[str]:
 
 def records_of_lines(lines: DataFrame, header: Sequence[str], names: Sequence[str]) -> DataFrame:
     """Records of lines of files with this header; a column that it lacks is null."""
-    schema = ", ".join(f"`{name}` string" for name in [*header, "malformed"])
+    schema = ", ".join(f"`{name}` string" for name in [NOTHING, *header, "malformed"])
     text = sf.col("text")
     quotes = _count(text, '"')
     is_too_wide = _is_too_wide(text, len(header))
+    readable = sf.when(~is_too_wide, sf.concat(sf.lit(","), text))
     return (
         lines.filter("line > 1")
-        .withColumn("fields", sf.from_csv(sf.when(~is_too_wide, text), schema, CSV_OPTIONS))
+        .withColumn("fields", sf.from_csv(readable, schema, CSV_OPTIONS))
         .select(
             *ORIGIN,
             *(
