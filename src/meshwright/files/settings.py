@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, TypeVar
 
 import msgspec
 
 from meshwright.errors import InputFileError, MeshwrightError, SettingError
 from meshwright.files.decoding import converted
 from meshwright.files.reading import read_text
+from meshwright.files.shapes import Place, misfit_of, unknown_key
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-_PLACE = re.compile(r"^(.*) - at `\$(.*)`$")
 _LINE = re.compile(r"line (\d+)")
-_STEP = re.compile(r"\.([\w-]+)|\[(\d+)\]")
-
-# How the decoder begins what it says of a word that is none of those a setting may be.
-NO_CHOICE = "Invalid enum value"
-
-# The keys on the way to a setting, and numbers of tables among their like.
-Place = tuple[str | int, ...]
 
 
 def read_settings(path: Path, kind: type[T], *, documented_in: str) -> T:
@@ -49,21 +41,14 @@ def read_settings(path: Path, kind: type[T], *, documented_in: str) -> T:
         line = int(match.group(1)) if match else text.count("\n") + 1
         problem = f"this is not TOML ({str(error)[:1].lower()}{str(error)[1:]})"
         raise InputFileError(str(path), problem, remedy=f"see {documented_in}", line=line) from None
-    _refuse_unknown_keys(path, text, raw, kind)
-    try:
-        return converted(raw, kind, hook=beside)
-    except msgspec.ValidationError as error:
-        message, place = str(error), Place()
-        if match := _PLACE.match(message):
-            message, place = match.group(1), _place(match.group(2))
-        where = f"{_shown(place)}: " if place else ""
-        choices = _choices(_kind_at(kind, place)) if message.startswith(NO_CHOICE) else ""
-        raise InputFileError(
-            str(path),
-            f"{where}{message[:1].lower()}{message[1:]}",
-            remedy=f"choose {choices}" if choices else f"see {documented_in}",
-            line=_line_of(text, place),
-        ) from None
+    found = unknown_key(raw, kind)
+    if found is None:
+        try:
+            return converted(raw, kind, hook=beside)
+        except msgspec.ValidationError as error:
+            found = misfit_of(error, kind)
+    remedy = found.remedy or f"see {documented_in}"
+    raise InputFileError(str(path), found.problem, remedy=remedy, line=_line_of(text, found.place))
 
 
 @contextmanager
@@ -94,60 +79,6 @@ def of_setting(place: Place) -> Iterator[None]:
     except MeshwrightError as error:
         problem, _, remedy = str(error).rstrip(".").partition("; ")
         raise SettingError(place, problem, remedy=remedy or "choose another") from None
-
-
-def _refuse_unknown_keys(
-    path: Path, text: str, raw: dict[str, Any], kind: Any, within: Place = ()
-) -> None:
-    known = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
-    for key, value in raw.items():
-        place = (*within, key)
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
-            raise InputFileError(
-                str(path),
-                f"there is no setting {_shown(place)!r}",
-                remedy=f"did you mean {_shown((*within, *near))!r}",
-                line=_line_of(text, place),
-            )
-        inner = _struct_in(known[key])
-        if inner is not None:
-            for number, one in enumerate(value if isinstance(value, list) else [value]):
-                if isinstance(one, dict):
-                    inside = (*place, number) if isinstance(value, list) else place
-                    _refuse_unknown_keys(path, text, one, inner, inside)
-
-
-def _struct_in(kind: Any) -> Any:
-    """The struct that a field holds, maybe optional or in a list, or None."""
-    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        return kind
-    return next((inner for inner in map(_struct_in, get_args(kind)) if inner is not None), None)
-
-
-def _kind_at(kind: Any, place: Place) -> Any:
-    """What the setting at a place may be."""
-    for step in place:
-        if isinstance(step, str):
-            fields = msgspec.structs.fields(_struct_in(kind))
-            kind = next(one.type for one in fields if one.encode_name == step)
-    return kind
-
-
-def _choices(kind: Any) -> str:
-    """The words among which a setting is one, maybe optional or in a list."""
-    if get_origin(kind) is Literal:
-        *others, last = map(repr, get_args(kind))
-        return f"{', '.join(others)} or {last}" if others else last
-    return next((found for found in map(_choices, get_args(kind)) if found), "")
-
-
-def _place(path: str) -> Place:
-    return tuple(key or int(number) for key, number in _STEP.findall(path))
-
-
-def _shown(place: Place) -> str:
-    return ".".join(step for step in place if isinstance(step, str))
 
 
 def _line_of(text: str, place: Place) -> int:

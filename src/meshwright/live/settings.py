@@ -19,7 +19,8 @@ from meshwright.errors import (
     SettingError,
 )
 from meshwright.files.reading import name_fault, read_bytes
-from meshwright.files.settings import Place, blaming_settings, of_setting, read_settings
+from meshwright.files.settings import blaming_settings, of_setting, read_settings
+from meshwright.files.shapes import Place
 from meshwright.filters.filter import parse_filter
 from meshwright.live.system.addresses import is_loopback, parse_address
 from meshwright.model.adaptation import AdaptationOptions

@@ -14,7 +14,8 @@ from typing import Literal
 import msgspec
 
 from meshwright.errors import SettingError
-from meshwright.files.settings import Place, blaming_settings, of_setting, read_settings
+from meshwright.files.settings import blaming_settings, of_setting, read_settings
+from meshwright.files.shapes import Place
 from meshwright.live.settings import TlsSettings
 from meshwright.live.system.addresses import is_loopback, parse_address
 from meshwright.model.designs import check_k, design
