@@ -15,9 +15,10 @@ HEAD = """# REST
 What `meshwright manager` and `meshwright up --manage` can be asked over HTTP. A manager shows the
 same at `/docs`, with a `curl` command for each, and tells it to programs at `/openapi.json`; these
 two are open to all. Every other request carries the token, `Authorization: Bearer TOKEN`; for a GET
-the key in the link to the dashboard will do. A refusal is a status of 4xx with its `reason` in one
-sentence. Long work answers at once with an `id`: ask for that plan until its `state` is no longer
-making or applying."""
+the key in the link to the dashboard will do as TOKEN. A body is read as JSON, whatever its
+`Content-Type` says. A refusal is a status of 4xx with its `reason` in one sentence. Long work
+answers at once with an `id`: ask for that plan until its `state` is no longer making or
+applying."""
 NO_TOKEN = b"0123456789abcdef"
 
 

@@ -16,10 +16,11 @@ STYLE = PAGE + (
     "font-size:1.1rem}td,th{padding:.2rem .8rem;text-align:left}"
 )
 HOW = (
-    "Every request carries the token; a refusal is a status of 4xx with its <code>reason</code> in "
-    "one sentence. Long work answers at once with an <code>id</code>: ask for that plan until its "
-    "<code>state</code> is no longer making or applying. <a href='openapi.json'>openapi.json</a> "
-    "says the same to programs."
+    "Every request carries the token; for a GET the key in the link to the dashboard will do, too. "
+    "A body is read as JSON, whatever its <code>Content-Type</code> says. A refusal is a "
+    "status of 4xx with its <code>reason</code> in one sentence. Long work answers at once with an "
+    "<code>id</code>: ask for that plan until its <code>state</code> is no longer making or "
+    "applying. <a href='openapi.json'>openapi.json</a> says the same to programs."
 )
 
 
@@ -52,7 +53,7 @@ def _asked(
         )
         yield f"<table><tr><th>may have</th><th>which is</th><th></th></tr>{rows}</table>"
     verb = "" if method == "GET" else f" -X {method}"
-    body = " -H 'Content-Type: application/json' -d '{}'" if "requestBody" in asked else ""
+    body = " -d '{}'" if "requestBody" in asked else ""
     command = f'curl{verb} -H "Authorization: Bearer $(cat token)"{body} {url}{path}'
     yield f"<pre>{escape(command)}</pre>"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hmac
 import secrets
 import socket
@@ -22,6 +21,7 @@ from meshwright import __version__
 from meshwright.errors import MeshwrightError, OperatorError
 from meshwright.files.decoding import converted
 from meshwright.files.reading import is_absent
+from meshwright.files.shapes import Misfit, misfit_of, unknown_key
 from meshwright.files.tokens import read_token
 from meshwright.files.writing import make_folder, write_whole
 from meshwright.live.operating.control_client import PlanBegun
@@ -42,7 +42,8 @@ from meshwright.manager.views.whereabouts import ClientPage
 from meshwright.planning.changes.differences import PlanDifference
 
 SHOWN_NAME = "token"
-ACCEPTED, UNAUTHORIZED, UNKNOWN, CONFLICT, TOO_LONG, WRONG = 202, 401, 404, 409, 413, 422
+ACCEPTED, UNAUTHORIZED, UNKNOWN, NO_METHOD = 202, 401, 404, 405
+CONFLICT, TOO_LONG, WRONG = 409, 413, 422
 # What can be asked is no secret; the rest needs the token.
 OPEN_TO_ALL = ("/docs", "/openapi.json")
 # A wish for a plan has some hundred bytes, and names of brokers.
@@ -75,6 +76,12 @@ Only = Annotated[str | None, Query(description="Only of this broker.")]
 Limit = Annotated[int, Query(ge=1, le=10_000, description="How many at most.")]
 
 
+class _Led(msgspec.Struct):
+    """What an order about a plan may have with it."""
+
+    leader: str | None = None
+
+
 def service(manager: Manager, token: bytes) -> FastAPI:
     """All questions and orders; orders need the token, and questions that or the looking key."""
     key = looking_key(token)
@@ -98,6 +105,7 @@ def service(manager: Manager, token: bytes) -> FastAPI:
         length = request.headers.get("content-length", "0")
         if not length.isdigit() or len(length) > BODY_DIGITS_MAX:
             return _answer({"reason": "The body is too long; see /docs."}, TOO_LONG)
+        _call_json(request)
         return await go_on(request)
 
     app.add_route("/docs", _shown_reference)
@@ -183,7 +191,7 @@ def _add_plans(app: FastAPI, manager: Manager) -> None:
         unknown = _known(manager, first) or _known(manager, second)
         return unknown or _answer(manager.difference(first, second))
 
-    strange = Depends(_refuse_other_keys(*PlanRequest.__struct_fields__))
+    strange = Depends(_refuse_misfit(PlanRequest))
     begun = answers(SavedPlan, status=ACCEPTED)
 
     @app.post("/plans", status_code=ACCEPTED, dependencies=[strange], **begun)
@@ -223,11 +231,7 @@ def _add_plans(app: FastAPI, manager: Manager) -> None:
             "method": method, "goals": goals or {}, "degree_max": degree_max, "early": early,
             "add_brokers": add_brokers, "remove_brokers": remove_brokers,
         }  # fmt: skip
-        try:
-            request = converted(asked, PlanRequest)
-        except msgspec.ValidationError as error:
-            raise OperatorError(f"This is no wish for a plan ({error}); see /docs.") from None
-        return _answer(manager.make(request), ACCEPTED)
+        return _answer(manager.make(converted(asked, PlanRequest, strict=False)), ACCEPTED)
 
 
 def _add_orders(app: FastAPI, manager: Manager) -> None:
@@ -235,7 +239,7 @@ def _add_orders(app: FastAPI, manager: Manager) -> None:
         unknown = _known(manager, name)
         return unknown or _answer(manager.carry_out(action, name, leader), ACCEPTED)
 
-    strange = Depends(_refuse_other_keys("leader"))
+    strange = Depends(_refuse_misfit(_Led))
     begun = answers(SavedPlan, status=ACCEPTED)
 
     @app.post("/plans/{name}/apply", status_code=ACCEPTED, dependencies=[strange], **begun)
@@ -264,22 +268,45 @@ def _add_orders(app: FastAPI, manager: Manager) -> None:
         return _answer(manager.hold(is_held=False))
 
 
-def _refuse_other_keys(*known: str) -> Callable[[Request], Awaitable[None]]:
-    """FastAPI takes no notice of a misspelt key; what was meant by it would not be done."""
+def _call_json(request: Request) -> None:
+    """Have a body read as JSON, which it always is: curl -d, left to itself, calls it a form."""
+    others = [pair for pair in request.scope["headers"] if pair[0] != b"content-type"]
+    request.scope["headers"] = [*others, (b"content-type", b"application/json")]
+
+
+def _refuse_misfit(kind: type[msgspec.Struct]) -> Callable[[Request], Awaitable[None]]:
+    """What is not understood is refused, with what was probably meant.
+
+    FastAPI would take no notice of a misspelt key, and what was meant by it would not be done.
+    """
 
     async def refuse(request: Request) -> None:
         try:
             body = msgspec.json.decode(await request.body() or b"{}")
-        except msgspec.DecodeError:
-            return  # said by who reads it
-        for key in body if isinstance(body, dict) else ():
-            if key not in known:
-                near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)[0]
-                raise HTTPException(
-                    WRONG, f"There is no {key!r}; did you mean {near!r}? See /docs."
-                )
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise HTTPException(WRONG, f"The body is no JSON ({error}); see /docs.") from None
+        if not isinstance(body, dict):
+            raise HTTPException(
+                WRONG, "The body is no JSON object, such as {}, with keys and values; see /docs."
+            )
+        given = {key: value for key, value in body.items() if value is not None}
+        found = unknown_key(given, kind, what="key")
+        if found is None:
+            try:
+                converted(given, kind, strict=False)
+            except msgspec.ValidationError as error:
+                found = misfit_of(error, kind)
+        if found is not None:
+            raise HTTPException(WRONG, _told(found))
 
     return refuse
+
+
+def _told(found: Misfit) -> str:
+    """A refusal in one sentence."""
+    if found.remedy.startswith("did you mean"):
+        return f"There{found.problem[5:]}; {found.remedy}? See /docs."
+    return f"{found.problem}; {found.remedy or 'see /docs'}."
 
 
 async def _shown_reference(request: Request) -> Response:
@@ -384,11 +411,24 @@ async def _refused(_request: Request, error: Exception) -> Response:
     return _answer({"reason": str(error)}, CONFLICT)
 
 
-async def _turned_away(_request: Request, error: Any) -> Response:
-    return _answer({"reason": error.detail}, error.status_code)
+async def _turned_away(request: Request, error: Any) -> Response:
+    asked, headers = f"{request.method} {request.url.path}", error.headers or {}
+    reason = error.detail
+    if error.status_code == UNKNOWN:
+        reason = f"There is no {asked}; /docs has all that can be asked."
+    elif error.status_code == NO_METHOD:
+        allowed = headers.get("Allow", "another method")
+        reason = f"There is no {asked}, only {allowed} of it; /docs has all that can be asked."
+    answer = _answer({"reason": reason}, error.status_code)
+    answer.headers.update(headers)
+    return answer
 
 
 async def _misunderstood(_request: Request, error: Any) -> Response:
     found = error.errors()[0]
+    what = found["msg"].lower()
+    if found["type"] == "json_invalid":
+        why, at = found["ctx"]["error"].lower(), found["loc"][-1]
+        return _answer({"reason": f"The body is no JSON ({why}, byte {at}); see /docs."}, WRONG)
     place = ".".join(str(one) for one in found["loc"][1:])
-    return _answer({"reason": f"{place or 'The body'}: {found['msg'].lower()}; see /docs."}, WRONG)
+    return _answer({"reason": f"{place or 'The body'}: {what}; see /docs."}, WRONG)

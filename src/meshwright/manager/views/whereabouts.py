@@ -31,7 +31,10 @@ class MoveSeen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClientState(msgspec.Struct, frozen=True, kw_only=True):
-    """A client's session: where it is, since when and why, what it wants and what waits for it."""
+    """A client's session: where it is, since when and why, what it wants and what waits for it.
+
+    since_us: when the manager saw it there first, or 0 if it came after its last look.
+    """
 
     client: str
     broker: str
