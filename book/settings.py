@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec.structs import FieldInfo
@@ -148,8 +148,11 @@ def _words(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return " or ".join(code(f'"{one}"') for one in get_args(kind))
     inner = [one for one in get_args(kind) if one not in (NoneType, Ellipsis)]
+    if get_origin(kind) is Annotated:  # what follows the type says which values it may have
+        return _words(inner[0])
     if get_origin(kind) is tuple:
         return f"list of {_words(inner[0])}"
+    assert inner, f"no words are known for {kind}"
     return " or ".join(map(_words, inner))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from sources import ROOT, short
 
 from book.contents import chapters, documents
 from book.pages import PAGES
+from book.settings import broker_settings_page, manager_settings_page
 
 FENCED = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 IN_CODE = re.compile(r"`[^`]+`")
@@ -72,6 +74,11 @@ def test_every_document_is_in_the_contents_once() -> None:
 def test_a_page_that_is_made_of_the_code_is_current(page: str) -> None:
     written = (ROOT / page).read_text(encoding="utf-8")
     assert written == PAGES[page](), f"{page} is stale: run make reference"
+
+
+@pytest.mark.parametrize("made", [broker_settings_page, manager_settings_page])
+def test_every_setting_has_its_type_in_words(made: Callable[[], str]) -> None:
+    assert not re.findall(r"\(;.*|.* or ;.*|.* or or .*", made())
 
 
 def test_the_book_is_made_without_a_warning_and_fetches_nothing(tmp_path: Path) -> None:

@@ -164,7 +164,11 @@ def _standing(readings: Readings) -> Iterator[Metric]:
             "Subscriptions of all sessions",
             sum(len(one.subscriptions) for one in view.sessions),
         ),
-        ("retained", "Topics whose retained message is kept here", view.retained),
+        (
+            "retained",
+            "Topics whose retained message is kept here, those of $SYS among them",
+            view.retained,
+        ),
         ("kept_publications", "Publications that somebody may still need", view.kept),
         ("peers_connected", "Brokers with which a connection stands", readings.peers),
         ("brokers_alive", "Brokers believed to live", len(view.alive)),
