@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -29,9 +31,9 @@ async def call(*words: str | Path) -> Result:
     return await asyncio.to_thread(runner.invoke, app, asked, catch_exceptions=False)
 
 
-async def answered(*words: str | Path) -> dict[str, Any]:
+async def answered(*words: str | Path, codes: tuple[int, ...] = (0,)) -> dict[str, Any]:
     result = await call(*words, "--json")
-    assert result.exit_code == 0, result.output
+    assert result.exit_code in codes, result.output
     document = json.loads(result.stdout)
     assert isinstance(document, dict)
     return document
@@ -78,10 +80,9 @@ def test_status_names_topics_that_are_not_joined_and_clients_that_cannot_move(
                 await one.subscribe("a/b", qos=1)
                 await other.subscribe("a/b", qos=1)
                 await one.publish("a/b", b"", qos=1)
-                while not (await answered("status", "--data", tmp_path))["weak_topics"]:
+                while (shown := await call("status", "--data", tmp_path)).exit_code == 0:
                     await asyncio.sleep(0.1)
-                status = await answered("status", "--data", tmp_path)
-                shown = await call("status", "--data", tmp_path)
+                status = await answered("status", "--data", tmp_path, codes=(1,))
                 metrics = metrics_text(ends[0].control.readings()).decode()
         weak = {"topic": "a/b", "held": 0, "k": 1, "receivers": 2}
         assert status["weak_topics"] == [weak]
@@ -111,7 +112,7 @@ def test_status_says_whose_disk_takes_no_more_and_why(tmp_path: Path) -> None:
                 while not broker.host.disk_is_full:
                     await writer.publish("a", b"x" * 50_000, qos=1)
             reason = "the disk holds more than disk_bytes_max"
-            full = await answered("status", "--data", tmp_path)
+            full = await answered("status", "--data", tmp_path, codes=(1,))
             assert full["disk_troubles"] == [{"broker": "b0", "reason": reason}]
             assert full["brokers"][0]["state"] == f"running, {reason}"
             shown = await call("status", "--data", tmp_path)
@@ -119,8 +120,10 @@ def test_status_says_whose_disk_takes_no_more_and_why(tmp_path: Path) -> None:
             for name in names:
                 await answered("forget", name, "--data", tmp_path)
             async with asyncio.timeout(WAIT_S):
-                while (after := await answered("status", "--data", tmp_path))["disk_troubles"]:
+                while (await call("status", "--data", tmp_path)).exit_code:
                     await asyncio.sleep(0.05)
+            after = await answered("status", "--data", tmp_path)
+            assert after["disk_troubles"] == []
             assert after["brokers"][0]["state"] == "running"
 
     asyncio.run(story())
@@ -204,6 +207,30 @@ def test_processes_are_seen_and_stop_at_a_signal(tmp_path: Path) -> None:
         status = asyncio.run(answered("status", "--data", tmp_path))
         assert status["not_running_here"] == ["b0"]
     finally:
+        network.stop()
+
+
+@pytest.mark.parametrize("end", [LocalNetwork.kill, LocalNetwork.freeze])
+def test_a_lost_broker_is_named_in_status_which_then_says_no(
+    end: Callable[[LocalNetwork, str], None], tmp_path: Path
+) -> None:
+    overlay = founding_overlay("chord", ("b0", "b1", "b2"))
+    port = free_ports(6)
+    network = LocalNetwork(overlay, tmp_path, port=port, peer_port=port + 3)
+    network.start()
+    try:
+        end(network, "b1")
+        deadline_s = time.monotonic() + WAIT_S
+        while (shown := asyncio.run(call("status", "--data", tmp_path))).exit_code == 0:
+            assert time.monotonic() < deadline_s, shown.output
+        assert shown.exit_code == 1, shown.output
+        assert any(line.split() == ["b1", "lost"] for line in shown.stdout.splitlines())
+        assert "2 brokers run" in shown.stdout
+        assert "Lost: b1; other brokers do not hear it either" in shown.stdout
+        status = asyncio.run(answered("status", "--data", tmp_path, codes=(1,)))
+        assert status["lost"] == status["not_running_here"] == ["b1"]
+    finally:
+        network.thaw("b1")
         network.stop()
 
 

@@ -13,7 +13,7 @@ import msgspec
 import typer
 
 from meshwright.cli.console.options import Data, Json
-from meshwright.cli.console.screen import answer, confirm, plain_table, working
+from meshwright.cli.console.screen import CHECK_SAYS_NO, answer, confirm, plain_table, working
 from meshwright.model.designs import founded_as
 from meshwright.model.wording import counted
 
@@ -35,11 +35,16 @@ Only = Annotated[
 def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
     """Say which brokers run, how they are joined, what they have, and whether anything is wrong.
 
+    Exit code 1 if a broker is lost, a disk takes no more, a queue is full or a topic is weak.
+
     Example: meshwright status
     """
     views = _views(data)
     first = max(views.values(), key=lambda view: view.epoch)
     missing = [name for name in first.overlay.brokers if name not in views]
+    # Others that run know whether one lives that has its folder elsewhere.
+    alive = {name for view in views.values() for name in view.alive}
+    lost = [name for name in missing if name not in alive]
     rows = [_status_row(view) for view in views.values()]
     full = [row for view in views.values() for row in _full_queues(view)]
     troubles = [
@@ -57,6 +62,7 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
         "epoch": first.epoch,
         "brokers": rows,
         "not_running_here": missing,
+        "lost": lost,
         "full_queues": full,
         "disk_troubles": troubles,
         "staying": staying,
@@ -66,7 +72,10 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
                "sessions": True, "subscriptions": True, "queued": True, "kept": True,
                "state": False}  # fmt: skip
     titles = {NARROW.get(name, name): kind for name, kind in columns.items()}
-    table = plain_table(titles, ([str(row[name]) for name in columns] for row in rows))
+    lost_rows = [{"broker": name, "state": "lost"} for name in lost]
+    told_rows = sorted((*rows, *lost_rows), key=lambda row: row["broker"])
+    table = plain_table(titles, ([str(row.get(name, "")) for name in columns] for row in told_rows))
+    elsewhere = [name for name in missing if name in alive]
     run = "1 broker runs" if len(views) == 1 else f"{len(views)} brokers run"
     told = f"{run}, joined as {founded_as(first.overlay)}, epoch {first.epoch}"
     answer(
@@ -74,7 +83,8 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
         document,
         table,
         told,
-        *([f"Not running here: {', '.join(missing)}"] if missing else []),
+        *([_lost_told(lost)] if lost else []),
+        *([f"Not running here: {', '.join(elsewhere)}"] if elsewhere else []),
         *([_full_told(full)] if full else []),
         *(
             f"{one['broker']} refuses publications of QoS 1 and 2: {one['reason']}"
@@ -86,6 +96,8 @@ def status(*, data: Data = Path(".meshwright"), as_json: Json = False) -> None:
         ),
         *([_weak_told(list(weak.values()))] if weak else []),
     )
+    if lost or troubles or full or weak:
+        raise typer.Exit(CHECK_SAYS_NO)
 
 
 def clients(
@@ -368,6 +380,15 @@ def _status_row(view: BrokerView) -> dict[str, Any]:
         "epoch": view.epoch,
         "state": state,
     }
+
+
+def _lost_told(lost: list[str]) -> str:
+    """Who answers nobody, not here and not other brokers."""
+    them, folders = ("it", "its folder") if len(lost) == 1 else ("them", "their folders")
+    return (
+        f"Lost: {', '.join(lost)}; other brokers do not hear {them} either: start {them} again "
+        f"with {folders}, or plan without {them}"
+    )
 
 
 def _weak_told(weak: list[dict[str, Any]]) -> str:
