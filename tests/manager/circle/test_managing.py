@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from meshwright.live.operating import control_client
 from meshwright.live.operating.control import TrafficView
 from meshwright.live.operating.unix_sockets import listening_socket
 from meshwright.live.settings import ControlSettings, PeerLinkSettings
+from meshwright.live.telemetry.log import Log
 from meshwright.live.telemetry.reports import ReportFile
 from meshwright.manager.circle import managing as managing_module
 from meshwright.manager.circle.desk import now_us
@@ -73,6 +75,7 @@ def managing(
     planner: Planner | None = None,
     lease_s: float = 10.0,
     say: Callable[[str], None] = print,
+    log: Log | None = None,
 ) -> Iterator[Manager]:
     settings = ManagerSettings(
         folder=folder,
@@ -82,7 +85,7 @@ def managing(
         policy=policy,
         lease=LeaseSettings(seconds=lease_s),
     )
-    found = Manager(settings, planner=planner or SwapPlanner(), say=say)
+    found = Manager(settings, planner=planner or SwapPlanner(), say=say, log=log)
     found.open()
     try:
         yield found
@@ -106,6 +109,37 @@ def test_an_automatic_policy_applies_what_several_plannings_agree_on_and_rests(
         assert manager.plan("p1").origin == "policy"
         assert manager.plan("p1").detail.startswith("1 of 3 plannings in a row")
     assert RunningNetwork(brokers.folder).in_force() == swapped(before)
+
+
+def test_the_log_tells_what_a_manager_did_and_found(tmp_path: Path) -> None:
+    path = tmp_path / "manager.log"
+
+    def lines() -> list[dict[str, Any]]:
+        return [json.loads(line) for line in path.read_text().splitlines()]
+
+    def told(event: str, *names: str) -> list[tuple[Any, ...]]:
+        return [tuple(map(one.get, names)) for one in lines() if one["event"] == event]
+
+    with (
+        background_brokers("chord", tmp_path / "network") as brokers,
+        closing(Log(None, path)) as log,
+        managing(brokers, tmp_path / "north", PolicySettings(), log=log) as manager,
+    ):
+        until(lambda: manager.windows().is_enough)
+        name = manager.make(PlanRequest()).id
+        until(lambda: manager.plan(name).state is PlanState.PROPOSED)
+        with pytest.raises(OperatorError, match="cannot be undone"):
+            manager.carry_out("undo", name)
+        manager.carry_out("apply", name)
+        until(lambda: told("order_ended", "plan", "state") == [(name, "applied")])
+        brokers.stop("b2")
+        until(lambda: told("broker_lost", "broker") == [("b2",)])
+        until(lambda: manager.watching.network().brokers[2].lost_since_us > 0)
+        who = manager.status().manager
+    assert told("plan_begun", "plan", "origin", "manager") == [(name, "running", who)]
+    assert told("plan_made", "plan", "state") == [(name, "proposed")]
+    assert told("order_given", "action", "by", "plan") == [("apply", "operator", name)]
+    assert told("order_refused", "action", "plan") == [("undo", name)]
 
 
 def test_a_plan_that_cannot_be_made_is_not_in_the_making_for_ever(

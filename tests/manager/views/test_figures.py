@@ -74,7 +74,7 @@ def test_a_network_has_all_brokers_of_its_overlay_and_its_links_have_their_traff
     kept = FiguresKept()
     kept.see(0, {"a": traffic("a"), "b": traffic("b")}, views())
     kept.see(SECOND_US, {"a": traffic("a", by_peer={"b": 3}), "b": traffic("b")}, views())
-    state = network_state(views(), kept.rates)
+    state = network_state(views(), kept.rates, {})
     assert [(one.broker, one.is_alive) for one in state.brokers] == [
         ("a", True),
         ("b", True),

@@ -48,6 +48,7 @@ def manager(
     """
     import msgspec
 
+    from meshwright.live.telemetry.log import Log
     from meshwright.manager.circle.managing import Manager, network_of
     from meshwright.manager.rest.service import serve, shown_token
     from meshwright.manager.settings import (
@@ -71,7 +72,7 @@ def manager(
     network = network_of(settings)
     network.controls()  # refuses a network without brokers
     shown_token(settings)
-    managing = Manager(settings, network=network, say=typer.echo)
+    managing = Manager(settings, network=network, say=typer.echo, log=Log(None, None))
     managing.take()
     try:
         front = None

@@ -19,12 +19,12 @@ OFTEN = ("Refused", "Dropped", "QueueRecord", "HeldBackRecord", "TopicCohesion",
 
 
 class Log:
-    """Writes one line an event, to a file or to the standard error.
+    """Writes one line an event, to a file or to the standard error; broker None: of a manager.
 
     Lines that cannot be written, on a full disk for one, are left out, and counted in the next one.
     """
 
-    def __init__(self, broker: str, path: Path | None) -> None:
+    def __init__(self, broker: str | None, path: Path | None) -> None:
         self._broker = broker
         # By name of an event that comes often: when it was last written, and how many were not.
         self._unsaid: dict[str, tuple[int, int]] = {}
@@ -42,7 +42,7 @@ class Log:
         moment = datetime.fromtimestamp(time_us / SECOND_US, UTC)
         line = {
             "time": moment.isoformat(timespec="milliseconds"),
-            "broker": self._broker,
+            **({} if self._broker is None else {"broker": self._broker}),
             "event": name,
             **fields,
         }

@@ -11,9 +11,10 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Literal
 
 import msgspec
 
@@ -22,6 +23,7 @@ from meshwright.files.tokens import read_token
 from meshwright.live.access.tls import dialling_context
 from meshwright.live.operating.control_client import PlanBegun
 from meshwright.live.system.addresses import parse_address
+from meshwright.live.telemetry.log import Log
 from meshwright.manager.circle.desk import PLANS_FOLDER, made, now_us, only_one
 from meshwright.manager.circle.status import Adaptation, Status, UnderWay
 from meshwright.manager.collecting.collection import Collected, Collection
@@ -63,6 +65,10 @@ from meshwright.model.times import SECOND_US
 from meshwright.planning.changes.broker_change import BrokerChange
 from meshwright.planning.changes.differences import PlanDifference, plan_difference
 
+# Who gives an order, and what else it may be than about a plan.
+Giver = Literal["operator", "policy"]
+Told = Literal["apply", "undo", "abort", "hold", "release"]
+
 # A lease is renewed so often while it lasts.
 RENEWALS = 3
 LEASE_ASKED_WITHIN_S = 5.0
@@ -73,7 +79,7 @@ NOTES_MAX = 20
 class Manager:
     """Answers and takes orders from any thread; planner: makes plans of the trace.
 
-    watching: what is to be seen of the network.
+    watching: what is to be seen of the network. log: gets a line for what was done and found.
     """
 
     def __init__(
@@ -83,9 +89,11 @@ class Manager:
         network: RunningNetwork | None = None,
         planner: Planner | None = None,
         say: Callable[[str], None] = lambda _text: None,
+        log: Log | None = None,
     ) -> None:
         self._settings = settings
         self._say = say
+        self._log = log
         self._network = network or network_of(settings)
         folder = settings.folder
         self._store = PlanStore(folder / PLANS_FOLDER)
@@ -196,6 +204,7 @@ class Manager:
             self._making = (saved.id, time.monotonic())
         if is_whole:
             self._planned_us = now_us()
+        self._event("plan_begun", plan=saved.id, origin=origin, why=why, asked=request)
         self._threads["plan"].submit(self._make, saved, request)
         return saved
 
@@ -211,20 +220,28 @@ class Manager:
             design(request.design)
             check_k(request.design, request.k)
 
-    def carry_out(self, action: Action, name: str, leader: str | None = None) -> SavedPlan:
+    def carry_out(
+        self, action: Action, name: str, leader: str | None = None, *, by: Giver = "operator"
+    ) -> SavedPlan:
         """Begin to apply or undo a plan; returns at once, refused if it cannot be."""
-        self._refuse_waiting()
-        with self._lock:
-            cost = self._measuring.cost()
-            saved = self._orders.begin(action, name, leader=leader, cost_before=cost)
+        with self._telling_refusal(action, by, plan=name):
+            self._refuse_waiting()
+            with self._lock:
+                cost = self._measuring.cost()
+                saved = self._orders.begin(action, name, leader=leader, cost_before=cost)
+        asked = None if saved.order is None else saved.order.leader
+        self._event("order_given", action=action, by=by, plan=name, leader=asked)
         # It is read again there: whoever looks meanwhile may have brought it to its end already.
         self._threads["order"].submit(self._finish_unfinished)
         return saved
 
     def abort(self) -> PlanBegun:
         """End the plan under way at the brokers, unless it is decided."""
-        self._refuse_waiting()
-        return self._orders.abort()
+        with self._telling_refusal("abort", "operator"):
+            self._refuse_waiting()
+            aborted = self._orders.abort()
+        self._event("order_given", action="abort", by="operator", leader=aborted.broker)
+        return aborted
 
     def hold(self, *, is_held: bool) -> Adaptation:
         """Have brokers that fit their tree to their traffic leave it as it is, or go on."""
@@ -236,8 +253,13 @@ class Manager:
                 told.append(name)
             except OperatorError as error:
                 refused[name] = str(error)
-        if not told:
-            raise OperatorError(next(iter(refused.values())))
+        action: Told = "hold" if is_held else "release"
+        with self._telling_refusal(action, "operator"):
+            if not told:
+                raise OperatorError(next(iter(refused.values())))
+        self._event(
+            "order_given", action=action, by="operator", brokers=told, refused=sorted(refused)
+        )
         return Adaptation(is_held=is_held, brokers=tuple(told), refused=refused)
 
     def windows(self) -> Windows:
@@ -295,7 +317,10 @@ class Manager:
         traffic = traffic_of(self._network)
         counted_us = now_us()  # later than the look began, if a broker that hangs was waited for
         self._measuring.see(look_of(traffic, counted_us))
-        self.watching.see(counted_us, traffic)
+        change = self.watching.see(counted_us, traffic)
+        for event, names in (("broker_lost", change.lost), ("broker_back", change.back)):
+            for name in names:
+                self._event(event, broker=name)
         if self._lease().is_held(now):
             self._collected = self._collection.collect(now, is_read=self._making is not None)
             self._fail_unmade("it was made and could not be kept; make it again")
@@ -324,6 +349,20 @@ class Manager:
         if not self._lease().is_held(now_us()):
             why = self._lease().waiting or self._trouble() or "its lease has run out"
             raise OperatorError(f"This manager gives no orders now: {why.rstrip('.')}.")
+
+    def _event(self, name: str, **fields: object) -> None:
+        """One line in the log."""
+        if self._log is not None:
+            self._log.event(now_us(), name, manager=self._lease().identity.name, **fields)
+
+    @contextmanager
+    def _telling_refusal(self, action: Told, by: Giver, **fields: object) -> Iterator[None]:
+        """An order that is refused is told of in the log, too."""
+        try:
+            yield
+        except OperatorError as error:
+            self._event("order_refused", action=action, by=by, **fields, reason=str(error))
+            raise
 
     def _note(self, text: str) -> None:
         self._notes.append(text)
@@ -361,11 +400,18 @@ class Manager:
             return
         finally:
             self._making = None
+        self._event(
+            "plan_failed" if ready.plan is None else "plan_made",
+            plan=ready.id,
+            state=ready.state,
+            why=ready.detail,
+            summary="" if ready.plan is None else ready.plan.summary,
+        )
         if not is_decided:
             self._last = f"{ready.id}: {ready.detail or ready.whole().summary}"
         if verdict == "apply":
             try:
-                self.carry_out("apply", ready.id)
+                self.carry_out("apply", ready.id, by="policy")
             except (MeshwrightError, OSError) as error:
                 self._last = f"{ready.id}: not applied ({error})"
 
@@ -394,15 +440,18 @@ class Manager:
                 raise SystemExit
 
         try:
-            self._orders.finish(saved, tell)
+            ended = self._orders.finish(saved, tell)
         except (MeshwrightError, OSError) as error:
             self._say(f"{saved.id}: {error}")
+            if self._store.under_way() is None:
+                self._event("order_ended", plan=saved.id, end="refused", reason=str(error))
             return
         except Exception:  # a mistake of ours, which nobody would hear of in this thread
             self._say(traceback.format_exc())
             return
         finally:
             self._sight = None
+        self._event("order_ended", plan=ended.id, state=ended.state, outcome=ended.outcome)
         self._measuring.forget()
         if saved.origin != "churn":  # a whole plan need not wait for it
             self._policy = changed(self._settings.policy, self._policy, now_us())

@@ -19,7 +19,8 @@ class BrokerState(msgspec.Struct, frozen=True, kw_only=True):
     """One broker of the network; adaptation: whether it fits its tree to its traffic by itself.
 
     state: what is special about it, in words; "" if nothing is. Rates are messages a second: from
-    clients, to clients, from other brokers.
+    clients, to clients, from other brokers. Of a broker that is not alive nothing is known, though
+    its sessions wait there; lost_since_us: when the manager first had no answer, or 0.
     """
 
     broker: str
@@ -34,6 +35,7 @@ class BrokerState(msgspec.Struct, frozen=True, kw_only=True):
     published_per_s: float = 0.0
     delivered_per_s: float = 0.0
     carried_per_s: float = 0.0
+    lost_since_us: int = 0
 
 
 class LinkTraffic(msgspec.Struct, frozen=True):
@@ -78,12 +80,16 @@ class TopicPage(msgspec.Struct, frozen=True, kw_only=True):
     topics: tuple[TopicState, ...]
 
 
-def network_state(views: Mapping[str, BrokerView], rates: Rates) -> NetworkState:
+def network_state(
+    views: Mapping[str, BrokerView], rates: Rates, lost_since_us: Mapping[str, int]
+) -> NetworkState:
     """All brokers of the newest overlay; those that do not answer are not alive."""
     newest = max(views.values(), key=lambda view: view.epoch)
     overlay = newest.overlay
     brokers = tuple(
-        _broker(name, views.get(name), rates.brokers.get(name, BrokerRates()))
+        _broker(views[name], rates.brokers.get(name, BrokerRates()))
+        if name in views
+        else _lost(name, lost_since_us.get(name, 0))
         for name in sorted(overlay.brokers)
     )
     busiest = sorted(rates.links.items(), key=lambda link: (-link[1], link[0]))
@@ -124,14 +130,21 @@ def topic_page(
     return TopicPage(total=len(chosen), topics=tuple(chosen[:limit]))
 
 
-def _broker(name: str, view: BrokerView | None, rates: BrokerRates) -> BrokerState:
-    if view is None:
-        return BrokerState(
-            broker=name, epoch=-1, is_alive=False, clients=0, adaptation="",
-            state="does not answer",
-        )  # fmt: skip
+def _lost(name: str, since_us: int) -> BrokerState:
     return BrokerState(
         broker=name,
+        epoch=-1,
+        is_alive=False,
+        clients=0,
+        adaptation="",
+        state="does not answer",
+        lost_since_us=since_us,
+    )
+
+
+def _broker(view: BrokerView, rates: BrokerRates) -> BrokerState:
+    return BrokerState(
+        broker=view.broker,
         epoch=view.epoch,
         is_alive=True,
         clients=sum(one.is_connected for one in view.sessions),

@@ -16,6 +16,7 @@ from meshwright.manager.network.running import RunningNetwork
 from meshwright.manager.orders.execution import Action
 from meshwright.manager.orders.saved_plans import PlanState, PlanStore
 from meshwright.manager.views.figures import Figures, FiguresKept
+from meshwright.manager.views.losses import Change, Losses
 from meshwright.manager.views.network_state import (
     NetworkState,
     TopicPage,
@@ -41,21 +42,23 @@ class Watching:
         self._store = store
         self._figures = FiguresKept()
         self._whereabouts = Whereabouts()
+        self._losses = Losses()
         self._lock = threading.Lock()
         self._views: tuple[float, dict[str, BrokerView]] | None = None
         # Of the last order that moved clients: what was ordered, and why each is where it went.
         self._ordered: tuple[str, Action] | None = None
         self._reasons: dict[tuple[str, str], str] = {}
 
-    def see(self, now_us: int, traffic: Mapping[str, TrafficView]) -> None:
-        """One more look; traffic: what brokers have counted."""
+    def see(self, now_us: int, traffic: Mapping[str, TrafficView]) -> Change:
+        """One more look, and who is lost or back; traffic: what brokers have counted."""
         views = self._looked()
         self._figures.see(now_us, traffic, views)
         self._whereabouts.see(now_us, views, self._why_there())
+        return self._losses.see(now_us, views)
 
     def network(self) -> NetworkState:
         """Brokers, and what is in force."""
-        return network_state(self._looked(), self._figures.rates)
+        return network_state(self._looked(), self._figures.rates, self._losses.since_us)
 
     def figures(self, since_us: int = 0) -> Figures:
         """The last hour; since_us: of it, what came later."""
