@@ -21,7 +21,7 @@ from meshwright.dashboard.components import (
 from meshwright.dashboard.drawing import live_of, marks_of, overlay_of, shape_of
 from meshwright.dashboard.frame import Frame, Refresh
 from meshwright.dashboard.house import House
-from meshwright.dashboard.wording import rate
+from meshwright.dashboard.wording import clock, rate
 from meshwright.errors import MeshwrightError
 from meshwright.manager.orders.saved_plans import PlanState
 from meshwright.manager.views.network_state import BrokerState, NetworkState, TopicPage
@@ -37,6 +37,7 @@ KEY = (
     "<b><i class='now'></i>way of a message now</b><b><i class='then'></i>with the plan</b>"
     "<b><i class='lost'></i>lost broker</b>"
 )
+UNKNOWN = "not known: its sessions wait there until it is back"
 # Parameters of a design that are off.
 UNSAID = (None, False, 0)
 HELP = "Arrow keys go from broker to broker, Enter picks one; + and - zoom, 0 shows all."
@@ -185,8 +186,12 @@ def _counts(path: PathView) -> tuple[int, int, int, int]:
 
 def _broker(one: BrokerState, state: NetworkState, clients: ClientPage, topics: TopicPage) -> str:
     links = [link for link in state.links if one.broker in link]
+    if not one.is_alive:
+        since = f" since {clock(one.lost_since_us)}" if one.lost_since_us else ""
+        rows = [("State", f"lost{since}"), ("Neighbours", len(links)), ("Clients", UNKNOWN)]
+        return f"<h2>{escape(one.broker)}</h2>{table_html(('!', ''), rows)}"
     rows = [
-        ("State", chip("lost", "bad") if not one.is_alive else chip(one.state or "well", "good")),
+        ("State", chip(one.state or "well", "good")),
         ("Neighbours", len(links)),
         ("Clients", f"{one.clients:,} connected, {counted(one.sessions, 'session')}"),
         ("Messages", f"{rate(one.published_per_s)} in, {rate(one.delivered_per_s)} out"),

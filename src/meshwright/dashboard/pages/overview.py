@@ -6,6 +6,7 @@ from collections.abc import Callable
 from html import escape
 from typing import NamedTuple
 
+import msgspec
 from nicegui import ui
 
 from meshwright.dashboard.components import (
@@ -103,7 +104,7 @@ def build(house: House, _frame: Frame) -> Refresh:
         later = [one for one in figures.points if one.time_us > last_us]
         for one, (value, trend) in zip(FIGURES, cards, strict=True):
             if point is not None:
-                set_text(value, one.told(point))
+                set_text(value, one.told(_as_of(state, point)))
             trend.push([_values(one, at) for at in later])
         last_us = later[-1].time_us if later else last_us
         set_html(brokers, _brokers(state))
@@ -133,11 +134,24 @@ def _values(figure: Figure, point: Point) -> list[float | None]:
     return [point.time_us / SECOND_US, *rounded]
 
 
+def _there(state: NetworkState) -> tuple[int, int]:
+    """Brokers that answer, and clients that are connected to them."""
+    return sum(one.is_alive for one in state.brokers), sum(one.clients for one in state.brokers)
+
+
+def _as_of(state: NetworkState, point: Point) -> Point:
+    """The newest point with those who are there by the look that the sentences tell of.
+
+    Points are seconds older: beside the sentence a card would still count a broker that is lost.
+    """
+    brokers, clients = _there(state)
+    return msgspec.structs.replace(point, brokers=brokers, clients=clients)
+
+
 def _story(state: NetworkState, point: Point | None, plans: tuple[PlanEntry, ...]) -> str:
     """The network in a few sentences, for somebody who has never seen it."""
     lost = [one.broker for one in state.brokers if not one.is_alive]
-    clients = sum(one.clients for one in state.brokers)
-    alive = len(state.brokers) - len(lost)
+    alive, clients = _there(state)
     who = f"<b>{counted(alive, 'broker')}</b>, joined as <b>{state.design}</b>"
     told = [f"{who}, serve{'s' if alive == 1 else ''} <b>{counted(clients, 'client')}</b>."]
     if lost:
