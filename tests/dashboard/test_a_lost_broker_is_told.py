@@ -30,6 +30,13 @@ def test_of_a_lost_broker_it_is_said_since_when_and_that_its_clients_are_not_kno
     assert "0 messages" not in shown
 
 
+def test_where_no_k_is_promised_the_card_says_so() -> None:
+    card = next(one for one in overview.FIGURES if one.title.startswith("k held"))
+    zeros = dict.fromkeys(Point.__struct_fields__, 0)
+    assert card.told(msgspec.convert({**zeros, "k_held": None}, Point)) == "not promised"
+    assert card.told(msgspec.convert({**zeros, "k_held": 2}, Point)) == "2"
+
+
 def test_cards_and_the_sentence_count_those_who_are_there_by_the_same_look() -> None:
     zeros = dict.fromkeys(Point.__struct_fields__, 0)
     point = msgspec.convert({**zeros, "brokers": 2, "clients": 9}, Point)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -109,6 +110,25 @@ def test_an_automatic_policy_applies_what_several_plannings_agree_on_and_rests(
         assert manager.plan("p1").origin == "policy"
         assert manager.plan("p1").detail.startswith("1 of 3 plannings in a row")
     assert RunningNetwork(brokers.folder).in_force() == swapped(before)
+
+
+def test_lists_tell_how_far_a_plan_is_that_is_being_made(brokers: Brokers, tmp_path: Path) -> None:
+    may_end = threading.Event()
+
+    class Slow(SwapPlanner):
+        def make(self, view: NetworkView, request: PlanRequest) -> Made:
+            may_end.wait(30)
+            return super().make(view, request)
+
+    with managing(brokers, tmp_path / "north", PolicySettings(), Slow()) as manager:
+        until(lambda: manager.windows().is_enough)
+        manager.make(PlanRequest())
+        try:
+            assert manager.entries()[0].detail.startswith("Spark reads the trace and plans, ")
+        finally:
+            may_end.set()
+        until(lambda: manager.entries()[0].state is PlanState.PROPOSED)
+        assert manager.entries()[0].detail == ""
 
 
 def test_the_log_tells_what_a_manager_did_and_found(tmp_path: Path) -> None:

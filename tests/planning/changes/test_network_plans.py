@@ -208,7 +208,9 @@ def test_who_cannot_be_told_to_go_elsewhere_is_not_planned_to() -> None:
     plan = plan_with_clients(snapshot, wish, some, "similarity-bounded")
     assert plan.client_moves()
     assert not stuck & {move.client for move in plan.client_moves()}
-    assert f"of 40 clients, {len(stuck)} of which cannot be told to go elsewhere" in plan.summary
+    assert (
+        f"of 40 clients ({len(stuck)} of these 40 cannot be told to go elsewhere)" in plan.summary
+    )
     nobody = replace(population, staying=frozenset(population.names))
     assert plan_with_clients(snapshot, wish, nobody, "similarity-bounded") == plan_network(
         snapshot, wish

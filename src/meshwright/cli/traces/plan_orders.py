@@ -95,11 +95,15 @@ def abort(
 
     Example: meshwright plan abort
     """
-    begun = desk_at(data, manager, token_file).abort()
+    from meshwright.manager.orders.saved_plans import UNDER_WAY
+
+    desk = desk_at(data, manager, token_file)
+    saved = [one.id for one in desk.entries() if one.state in UNDER_WAY]
+    begun = desk.abort()
     answer(
         as_json,
         {"command": "plan abort", "plan": begun.plan, "epoch": begun.epoch},
-        f"Plan {begun.plan} is aborted; epoch {begun.epoch} stays in force.",
+        f"Plan {saved[0] if saved else begun.plan} is aborted; epoch {begun.epoch} stays in force.",
     )
 
 
@@ -161,13 +165,14 @@ def _carry_out(order: _Ordered, *, is_sure: bool, as_json: bool) -> None:
 
         outcome = order.carry_out(tell)
     assert outcome is not None
-    answer(as_json, {"command": f"plan {action}", "outcome": outcome}, *_told(outcome))
+    answer(as_json, {"command": f"plan {action}", "outcome": outcome}, *_told(order.name, outcome))
     if outcome.end != "done":
         raise typer.Exit(CHECK_SAYS_NO)
 
 
-def _told(outcome: Outcome) -> list[str]:
-    plan = f"Plan {outcome.plan}"
+def _told(name: str, outcome: Outcome) -> list[str]:
+    """How it ended, with the plan's name as it was given."""
+    plan = f"Plan {name}"
     why = f" ({outcome.detail})" if outcome.detail else ""
     if outcome.end == "aborted":
         return [f"{plan} was aborted and nothing has changed{why}."]

@@ -75,7 +75,7 @@ FIGURES = (
     ),
     Figure(
         "k held by the weakest topic",
-        lambda at: number(at.k_held),
+        lambda at: "not promised" if at.k_held is None else number(at.k_held),
         {"k held": lambda at: at.k_held},
     ),
 )

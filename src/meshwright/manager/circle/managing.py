@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -64,6 +64,9 @@ from meshwright.model.designs import check_k, design
 from meshwright.model.times import SECOND_US
 from meshwright.planning.changes.broker_change import BrokerChange
 from meshwright.planning.changes.differences import PlanDifference, plan_difference
+
+# A plan, whole or as a line of a list.
+Shown = TypeVar("Shown", PlanEntry, SavedPlan)
 
 # Who gives an order, and what else it may be than about a plan.
 Giver = Literal["operator", "policy"]
@@ -171,13 +174,16 @@ class Manager:
         self._opened.close()
 
     def entries(self) -> tuple[PlanEntry, ...]:
-        """All plans, oldest first."""
-        return self._store.entries()
+        """All plans, oldest first; of one that is being made, how far that is."""
+        return tuple(map(self._as_of_now, self._store.entries()))
 
     def plan(self, name: str) -> SavedPlan:
         """One plan; while it is made, how far that is."""
-        saved, making = self._store.plan(name), self._making
-        if making is not None and making[0] == name and saved.state is PlanState.MAKING:
+        return self._as_of_now(self._store.plan(name))
+
+    def _as_of_now(self, saved: Shown) -> Shown:
+        making = self._making
+        if making is not None and making[0] == saved.id and saved.state is PlanState.MAKING:
             elapsed_s = time.monotonic() - making[1]
             detail = f"Spark reads the trace and plans, {elapsed_s:.0f} s so far"
             return msgspec.structs.replace(saved, detail=detail)

@@ -129,7 +129,11 @@ def gathered(
 def _told(population: Population) -> str:
     clients = counted(len(population.names), "client")
     stuck = int(np.count_nonzero(population.stays()))
-    return f"{clients}, {stuck:,} of which cannot be told to go elsewhere" if stuck else clients
+    if not stuck:
+        return clients
+    return (
+        f"{clients} ({stuck:,} of these {len(population.names):,} cannot be told to go elsewhere)"
+    )
 
 
 def summary_of_all(plan: Plan, who: str) -> str:
