@@ -62,7 +62,7 @@ def checkins(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("import") / "checkins.csv"
     rows = "".join(
         f"u{row % 999},2010-08-{1 + row % 28:02d}T00:{row % 60:02d}:00Z,{row % 90}.5,{row % 9},v\n"
-        for row in range(2_000_000)
+        for row in range(1_000_000)
     )
     path.write_text(f"user_id,ts_utc,lat,lon,venue_id\n{rows}")
     return path

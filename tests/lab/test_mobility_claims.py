@@ -49,7 +49,7 @@ def test_every_experiment_asks_for_what_a_run_in_the_city_takes() -> None:
 def test_policies_that_do_not_look_at_a_parameter_are_run_once_for_all_its_values() -> None:
     asked: dict[str, list[Any]] = {
         "policy": ["standard", "watching"], "foresees": [False, True], "watchers_max": [1, 8],
-        "habit": [0.5], "subscribers": [8], "publishers": [8], "hours": [1.0],
+        "habit": [0.5], "subscribers": [8], "publishers": [8], "hours": [0.2],
     }  # fmt: skip
     order = Order(PREDICTION, "small", 1, changes=asked)
     calls = order.calls(range(len(order.tasks)))

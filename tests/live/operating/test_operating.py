@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import time
 from collections.abc import Callable
@@ -178,8 +179,9 @@ def test_a_broker_that_was_to_be_drained_takes_clients_again(tmp_path: Path) -> 
 
 
 def free_ports(count: int) -> int:
-    """The first of some ports in a row on which nothing listens."""
-    for first in range(20_000, 60_000, 97):
+    """The first of some ports in a row on which nothing listens, elsewhere in each process."""
+    for place in range(os.getpid(), os.getpid() + 400):
+        first = 20_000 + 97 * place % 12_000
         with ExitStack() as held:
             try:
                 for port in range(first, first + count):
