@@ -56,6 +56,15 @@ def test_growth_is_not_told_by_one_size() -> None:
     assert judge(growth, rows.assign(brokers=[10, 20, 10, 20])).verdict == "reproduces"
 
 
+def test_what_is_divided_by_nothing_in_a_seed_is_left_out() -> None:
+    claim = Claim(says="", quoted="", value=lambda rows: (rows.a / rows.b).mean(), least=1.0)
+    rows = pd.DataFrame({"seed": [0, 1, 2], "a": [2.0, 2.2, 2.0], "b": [1.0, 1.0, 0.0]})
+    found = judge(claim, rows)
+    assert found.estimate is not None
+    assert (found.estimate.mean, found.estimate.seeds) == (pytest.approx(2.1), 2)
+    assert told(found.estimate).startswith("2.1")
+
+
 def test_neither_a_papers_number_nor_ours_is_judged_by_a_network_that_is_too_small() -> None:
     claim = Claim(says="", quoted="", value=lambda rows: rows.delay.mean(), least=1.0)
     rows = pd.DataFrame({"seed": [0, 1], "brokers": [10, 10], "delay": [2.0, 2.1]})

@@ -64,8 +64,11 @@ class Judgement:
 
 
 def estimate(samples: np.ndarray) -> Estimate | None:
-    """The mean of samples, one a seed, with its interval by Student's t; None without samples."""
-    known = samples[~np.isnan(samples)]
+    """The mean of samples, one a seed, with its interval by Student's t; None without samples.
+
+    What was divided by nothing is no sample.
+    """
+    known = samples[np.isfinite(samples)]
     if len(known) == 0:
         return None
     if len(known) == 1:
