@@ -128,7 +128,9 @@ def test_who_ends_a_swarm_ends_all_its_processes(number: int, tmp_path: Path) ->
         time.sleep(0.002)
         process.send_signal(number)
         _, told = process.communicate(timeout=END_S)
-        assert (process.returncode, told) == (STOPPED[0], "")
+        assert told == ""
+        # The second may come when Python, about to end, hears signals no more.
+        assert process.returncode in (STOPPED[0], -number)
         until(lambda: not marked(mark))
 
 
